@@ -1,0 +1,38 @@
+"""Learn to control a machine from raw position measurements: VF-MC-PILCO.
+
+    import vfpilco
+    result = vfpilco.learn(vfpilco.task("cartpole"), seed=0, trials=5, out="runs/a")
+    u = result.policy(q)          # the inputs for the positions just measured
+"""
+
+from importlib.metadata import version
+
+from vfpilco import engine
+from vfpilco.controller import LearnedPolicy
+from vfpilco.errors import PlantError, UserError
+from vfpilco.evaluate import evaluate
+from vfpilco.exploration import FilteredNoise
+from vfpilco.learn import Result, learn
+from vfpilco.sensors import GaussianNoise
+from vfpilco.settings import Settings
+from vfpilco.task import GaussianStart, Input, Position, Task
+from vfpilco.tasks import load as task
+
+__version__ = version("vfpilco")
+__all__ = [
+    "FilteredNoise",
+    "GaussianNoise",
+    "GaussianStart",
+    "Input",
+    "LearnedPolicy",
+    "PlantError",
+    "Position",
+    "Result",
+    "Settings",
+    "Task",
+    "UserError",
+    "engine",
+    "evaluate",
+    "learn",
+    "task",
+]

@@ -1,0 +1,7 @@
+"""`python -m vfpilco`."""
+
+import sys
+
+from vfpilco.cli import main
+
+sys.exit(main())

@@ -1,0 +1,164 @@
+"""The command line: `vfpilco tasks | learn | evaluate`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+from rich.console import Console
+from tyro.conf import OmitArgPrefixes, Positional
+
+import vfpilco
+from vfpilco import tasks
+from vfpilco.display import Display, results_table
+from vfpilco.errors import UserError, unknown
+from vfpilco.evaluate import evaluate
+from vfpilco.learn import Result, learn
+from vfpilco.picture import draw_run
+from vfpilco.runfolder import RunFolder, check_free
+from vfpilco.settings import Settings
+
+USAGE = """vfpilco: learn to control a machine from raw position measurements
+
+  vfpilco tasks                 what can be learned
+  vfpilco learn TASK            learn it            (vfpilco learn TASK --help: every setting)
+  vfpilco evaluate RUN          run a learned policy on the plant
+  vfpilco --version
+"""
+
+
+@dataclass(frozen=True)
+class Learn:
+    """Learn a task from scratch."""
+
+    task: Positional[str]
+    """What to learn; `vfpilco tasks` lists what there is."""
+    settings: OmitArgPrefixes[Settings]
+    seed: int = 0
+    """Fixes everything random: the same seed on the same machine gives the same result."""
+    trials: int = 5
+    """How many policies to learn and run on the plant."""
+    out: Path | None = None
+    """Folder for everything the run leaves behind; a new one under runs/ if not given."""
+    quiet: bool = False
+    """Show nothing but errors."""
+    json: bool = False
+    """Print the results as one JSON object at the end, and nothing else."""
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Run a learned policy on the plant from fresh seeds."""
+
+    run: Positional[Path]
+    """The folder of a run."""
+    episodes: int = 20
+    """How many times to run it."""
+    trial: int | None = None
+    """Whose policy: that of this trial; the last one if not given."""
+    seed: int = 0
+    """Fixes the episodes."""
+    json: bool = False
+    """Print the results as one JSON object."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command; the exit code is 0, or 2 for something the user can mend."""
+    argv = sys.argv[1:] if argv is None else argv
+    commands: dict[str, Callable[[list[str]], None]] = {
+        "tasks": list_tasks,
+        "learn": run_learn,
+        "evaluate": run_evaluate,
+    }
+    try:
+        if not argv or argv[0] in ("-h", "--help"):
+            print(USAGE, end="")
+        elif argv[0] == "--version":
+            print(f"vfpilco {vfpilco.__version__}")
+        elif argv[0] not in commands:
+            raise unknown("command", argv[0], commands)
+        else:
+            commands[argv[0]](argv[1:])
+    except UserError as error:
+        print(f"vfpilco: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def list_tasks(argv: list[str]) -> None:
+    """`vfpilco tasks`: a line each."""
+    tyro.cli(lambda: None, args=argv, prog="vfpilco tasks", description="List what can be learned, a line each.")
+    names = tasks.names()
+    for name in names:
+        print(f"{name:<{max(map(len, names))}}  {tasks.load(name).summary}")
+
+
+def run_learn(argv: list[str]) -> None:
+    """`vfpilco learn TASK …`: learn, show, save."""
+    name = next((word for word in argv if not word.startswith("-")), None)
+    settings = tasks.load(name).settings if name and argv and argv[0] == name else Settings()
+    args = tyro.cli(Learn, args=argv, prog="vfpilco learn", default=_defaults(Learn, settings=settings))
+    task = tasks.load(args.task)
+    out = args.out or free_folder(Path("runs"), f"{args.task}-seed{args.seed}")
+    check_free(out)
+    console = Console(stderr=args.json)
+    with Display(console, args.trials, quiet=args.quiet or args.json) as display:
+        chosen = {f.name: getattr(args.settings, f.name) for f in dataclasses.fields(Settings)}
+        result = learn(task, seed=args.seed, trials=args.trials, out=out, watch=display, **chosen)
+    picture = try_picture(task, out, display)
+    if args.json:
+        print(json.dumps({"run": str(out), "picture": picture, "notes": display.notes, "results": result.rows}))
+    elif not args.quiet:
+        finish(console, result, out, picture)
+
+
+def _defaults(cls: Any, **given: Any) -> Any:
+    """An instance with defaults, where what has none (the positional argument) must still be given."""
+    missing = {f.name: tyro.MISSING for f in dataclasses.fields(cls) if f.default is dataclasses.MISSING}
+    return cls(**{**missing, **given})
+
+
+def free_folder(parent: Path, name: str) -> Path:
+    """The first of name, name-2, name-3 … that does not exist yet."""
+    candidates = (parent / (name if i == 1 else f"{name}-{i}") for i in range(1, 10_000))
+    return next(path for path in candidates if not path.exists())
+
+
+def try_picture(task: Any, out: Path, display: Display) -> str | None:
+    """The picture of a run; where it cannot be drawn, a note says what to install."""
+    try:
+        return str(draw_run(task, RunFolder(out), out / "picture.png"))
+    except UserError as error:
+        display.note(str(error))
+        return None
+
+
+def finish(console: Console, result: Result, out: Path, picture: str | None) -> None:
+    """What a person sees at the end of a run."""
+    console.print(results_table(result.rows))
+    if picture:
+        console.print(f"picture   {picture}", highlight=False)
+    console.print(f"run       {out}", highlight=False)
+    console.print(f"again     vfpilco evaluate {out}", highlight=False)
+
+
+def run_evaluate(argv: list[str]) -> None:
+    """`vfpilco evaluate RUN`: success rate and cost."""
+    args = tyro.cli(Evaluate, args=argv, prog="vfpilco evaluate")
+    if args.episodes < 1:
+        raise UserError(f"episodes must be at least 1, got {args.episodes}.")
+    folder = RunFolder(args.run)
+    task = tasks.load(folder.header()["task"]["name"])
+    found = evaluate(task, folder.policy(args.trial), args.episodes, args.seed)
+    summary = {"run": str(args.run), "trial": args.trial, **found.summary()}
+    if args.json:
+        print(json.dumps({**summary, "costs": found.costs, "successes": found.successes}))
+        return
+    print(f"{args.run}: {sum(found.successes)} of {args.episodes} episodes succeeded ({summary['success_rate']:.0%})")
+    print(f"cost {summary['cost_mean']:.1f} ± {summary['cost_std']:.1f}, worst {summary['cost_worst']:.1f}")

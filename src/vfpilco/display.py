@@ -1,0 +1,94 @@
+"""What a person sees in the terminal while a run learns, and at its end."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from vfpilco.watch import Watcher
+
+
+class Display(Watcher):
+    """A live line (phase, trial, cost, time left) and a note for everything worth one."""
+
+    def __init__(self, console: Console, trials: int, quiet: bool = False) -> None:
+        self.console, self.trials, self.quiet = console, trials, quiet
+        self.notes: list[str] = []
+        self.progress = Progress(
+            TextColumn("[bold]{task.fields[where]}"),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=28),
+            TextColumn("{task.fields[cost]}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            disable=quiet,
+            transient=True,
+        )
+        self.line = self.progress.add_task("starting", total=float(trials), where="", cost="", left="")
+        self.trial, self.begun, self.per_trial = 0, time.monotonic(), None
+
+    def __enter__(self) -> Display:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def phase(self, trial: int, name: str) -> None:
+        self.trial = trial
+        where = f"trial {trial} of {self.trials}" if trial else "exploration"
+        self.progress.update(self.line, description=name, where=where)
+
+    def step(self, done: int, total: int, cost: float) -> None:
+        finished = self.trial - 1 + done / total
+        spent = time.monotonic() - self.begun
+        left = spent / finished * (self.trials - finished) if finished > 0.05 else None
+        text = "" if left is None else f"about {_duration(left)} left"
+        self.progress.update(self.line, completed=finished, cost=f"expected cost {cost:5.1f}", left=text)
+
+    def executed(self, row: dict[str, Any]) -> None:
+        if self.quiet:
+            return
+        if row["kind"] == "explore":
+            self.console.print(f"  exploration   cost {row['cost']:5.1f}")
+            return
+        mark = "[bold green]success[/]" if row["success"] else "[dim]not yet[/]"
+        predicted = row["predicted_cost"]["mean"]
+        self.console.print(f"  trial {row['trial']:<2}      cost {row['cost']:5.1f}   predicted {predicted:5.1f}   {mark}")
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+        if not self.quiet:
+            self.console.print(f"  [yellow]note[/]  {text}", highlight=False)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def results_table(rows: list[dict[str, Any]]) -> Table:
+    """The table of trials: experience so far, predicted cost with its band, real cost, success."""
+    table = Table(title=None, header_style="bold")
+    for name, justify in [
+        ("trial", "left"),
+        ("experience", "right"),
+        ("predicted cost (95 % band)", "right"),
+        ("real cost", "right"),
+        ("success", "left"),
+    ]:
+        table.add_column(name, justify=justify)  # pyright: ignore[reportArgumentType]
+    for row in rows:
+        predicted = row.get("predicted_cost")
+        table.add_row(
+            str(row["trial"]) if row["kind"] == "policy" else "exploration",
+            f"{row['experience_s']:.0f} s",
+            f"{predicted['mean']:.1f} ({predicted['low']:.1f} to {predicted['high']:.1f})" if predicted else "",
+            f"{row['cost']:.1f}",
+            "[green]yes[/]" if row["success"] else "no",
+        )
+    return table

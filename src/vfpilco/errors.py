@@ -1,0 +1,30 @@
+"""What can go wrong in a way that a person can mend, said in one sentence."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vfpilco.trial import Trial
+
+
+class UserError(Exception):
+    """Something the user gave is wrong; the message says what, what was got, and what to do."""
+
+
+class PlantError(UserError):
+    """The plant failed during a trial; `partial` holds what was recorded until then."""
+
+    def __init__(self, message: str, partial: Trial | None = None) -> None:
+        super().__init__(message)
+        self.partial = partial
+
+
+def unknown(kind: str, got: str, known: Iterable[str]) -> UserError:
+    """The error for a name that is not one of the known ones, with the nearest one suggested."""
+    known = sorted(known)
+    near = difflib.get_close_matches(got, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(known)}."
+    return UserError(f"There is no {kind} called {got!r}: {hint}")

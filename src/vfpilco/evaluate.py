@@ -1,0 +1,41 @@
+"""Running a learned policy on the plant from fresh seeds."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vfpilco.controller import LearnedPolicy
+from vfpilco.execute import execute
+from vfpilco.task import Task
+
+
+class Evaluation(NamedTuple):
+    """Costs and successes, episode by episode."""
+
+    costs: list[float]
+    successes: list[bool]
+
+    def summary(self) -> dict[str, Any]:
+        """Success rate and cost in a few numbers."""
+        costs = np.array(self.costs)
+        return {
+            "episodes": len(costs),
+            "success_rate": float(np.mean(self.successes)),
+            "cost_mean": float(costs.mean()),
+            "cost_std": float(costs.std()),
+            "cost_worst": float(costs.max()),
+        }
+
+
+def evaluate(task: Task, policy: LearnedPolicy, episodes: int = 20, seed: int = 0) -> Evaluation:
+    """Run `policy` on the plant `episodes` times, with seeds that no learning run uses."""
+    plant = task.plant()
+    costs, successes = [], []
+    for child in np.random.SeedSequence([seed, 2_000_000]).spawn(episodes):
+        policy.reset()
+        trial = execute(task, plant, policy, int(child.generate_state(1)[0]))
+        costs.append(task.total_cost(trial.judged))
+        successes.append(bool(task.success(trial.judged)))
+    return Evaluation(costs, successes)

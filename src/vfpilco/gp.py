@@ -1,0 +1,188 @@
+"""Learning the dynamics: one GP per joint, hyperparameters by marginal likelihood, in float64."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import jax
+import jax.flatten_util
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.optimize import minimize
+
+from vfpilco import posterior as posteriors
+from vfpilco.history import TrainingSet
+from vfpilco.kernels import SquaredExponential
+from vfpilco.posterior import Posterior
+
+
+class Hyperparameters(NamedTuple):
+    """Kernel and noise of one GP, on targets in units of their spread."""
+
+    kernel: SquaredExponential
+    log_noise: Float[Array, "*J"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """The learned dynamics: hyperparameters of all joints (stacked), their posterior, and remarks made on the way."""
+
+    hyperparameters: Hyperparameters
+    posterior: Posterior
+    points: int
+    """Training points, N."""
+    log_likelihood: tuple[float, ...]
+    remarks: tuple[str, ...] = field(default=())
+
+    @property
+    def noise(self) -> np.ndarray:
+        """The noise found on each Δq, in its unit."""
+        return np.exp(self.hyperparameters.log_noise) * np.asarray(self.posterior.y_scale)
+
+    @property
+    def lengthscales(self) -> np.ndarray:
+        """The lengthscales of each joint's GP, in the units of x̃."""
+        return np.exp(self.hyperparameters.kernel.log_lengthscales)
+
+    def predict(self, x: Float[np.ndarray, "N d_x"]) -> tuple[np.ndarray, np.ndarray]:
+        """Latent mean and variance of Δq less its prior mean, in float64."""
+        mean, variance = _predict(self.posterior, x)
+        return np.asarray(mean), np.asarray(variance)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything that makes up the model, by name."""
+        theta, posterior = self.hyperparameters, self.posterior
+        named = {
+            "log_lengthscales": theta.kernel.log_lengthscales,
+            "log_scale": theta.kernel.log_scale,
+            "log_noise": theta.log_noise,
+            **{name: getattr(posterior, name) for name in ("z", "a", "w", "y_scale")},
+        }
+        return {name: np.asarray(array) for name, array in named.items()}
+
+
+def log_marginal_likelihood(
+    theta: Hyperparameters, x: Float[Array, "N d_x"], y: Float[Array, "N"], real: Float[Array, "N"]
+) -> Float[Array, ""]:
+    """log p(y | X, θ); rows with `real` = 0 are padding and count for nothing."""
+    k = _covariance(theta, x, real)
+    factor = jnp.linalg.cholesky(k)
+    alpha = jax.scipy.linalg.cho_solve((factor, True), y)
+    return -0.5 * y @ alpha - jnp.log(jnp.diagonal(factor)).sum() - 0.5 * real.sum() * jnp.log(2 * jnp.pi)
+
+
+def _covariance(theta: Hyperparameters, x: Array, real: Array) -> Array:
+    signal = theta.kernel.cross(x, x) * real[:, None] * real
+    return signal + jnp.diag(jnp.exp(2 * theta.log_noise) * real + (1 - real))
+
+
+@jax.jit
+def _loss_and_gradient(theta: Hyperparameters, centre: Hyperparameters, x: Array, y: Array, real: Array):
+    """The penalised negative log marginal likelihood and its gradient, ½ Σ (K⁻¹ - ααᵀ) ∘ ∂K, without ∂ Cholesky."""
+    k = _covariance(theta, x, real)
+    factor = jnp.linalg.cholesky(k)
+    alpha = jax.scipy.linalg.cho_solve((factor, True), y)
+    weight = jax.scipy.linalg.cho_solve((factor, True), jnp.eye(len(y))) - jnp.outer(alpha, alpha)
+    value = 0.5 * y @ alpha + jnp.log(jnp.diagonal(factor)).sum()
+    gradient = jax.grad(lambda theta: 0.5 * (weight * _covariance(theta, x, real)).sum())(theta)
+    penalty, pull = jax.value_and_grad(_penalty)(theta, centre)
+    return value + penalty, jax.tree.map(jnp.add, gradient, pull)
+
+
+PRIOR_WIDTH = Hyperparameters(SquaredExponential(2.0, 2.0), 3.0)  # pyright: ignore[reportArgumentType]
+"""Standard deviations of the logarithms around their starting values: the guard against bad optima."""
+
+
+def _penalty(theta: Hyperparameters, centre: Hyperparameters) -> Array:
+    terms = jax.tree.map(lambda t, c, w: 0.5 * (((t - c) / w) ** 2).sum(), theta, centre, PRIOR_WIDTH)
+    return jnp.asarray(sum(jax.tree.leaves(terms)))
+
+
+def starting_point(x: np.ndarray) -> Hyperparameters:
+    """Lengthscales of three spreads of the data, unit signal, noise a tenth of it."""
+    spread = np.maximum(x.std(0), 1e-3 * np.maximum(np.abs(x).max(0), 1e-6))
+    return Hyperparameters(SquaredExponential(np.log(3 * spread), np.array(0.0)), np.array(np.log(0.1)))  # pyright: ignore
+
+
+def fit_joint(x: np.ndarray, y: np.ndarray, starts: list[Hyperparameters], rows: int) -> tuple[Hyperparameters, float]:
+    """The hyperparameters of one joint, the best of the optima found from the `starts`, and its penalised likelihood."""
+    pad = rows - len(y)
+    real = jnp.asarray(np.r_[np.ones(len(y)), np.zeros(pad)])
+    x_padded, y_padded = jnp.asarray(np.pad(x, ((0, pad), (0, 0)))), jnp.asarray(np.pad(y, (0, pad)))
+    centre = starting_point(x)
+    flat_centre, unflatten = jax.flatten_util.ravel_pytree(jax.tree.map(jnp.asarray, centre))
+
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = _loss_and_gradient(unflatten(jnp.asarray(flat)), centre, x_padded, y_padded, real)
+        if not np.isfinite(value):
+            return 1e10, np.zeros_like(flat)
+        return float(value), np.asarray(jax.flatten_util.ravel_pytree(gradient)[0])
+
+    found = []
+    for start in starts:
+        flat = np.asarray(jax.flatten_util.ravel_pytree(jax.tree.map(jnp.asarray, start))[0])
+        bounds = [(c - 7, c + 7) for c in np.asarray(flat_centre)]
+        found.append(minimize(loss, flat, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200}))
+    best = min(found, key=lambda result: result.fun)
+    return jax.tree.map(np.asarray, unflatten(jnp.asarray(best.x))), -float(best.fun)
+
+
+def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | None = None) -> Model:
+    """Learn the dynamics from the training set.
+
+    `rows` is the size everything is padded to, so that a new trial compiles nothing; `inducing` is the number of
+    inducing points of the projected posterior, or None for the exact one.
+    """
+    target = data.y - data.prior
+    y_scale = target.std(0)
+    fits, remarks = [], []
+    for j, y in enumerate((target / y_scale).T):
+        starts = [starting_point(data.x)]
+        if previous is not None:
+            rescale = np.log(np.asarray(previous.posterior.y_scale)[j] / y_scale[j])
+            old = jax.tree.map(lambda leaf: leaf[j], previous.hyperparameters)
+            kernel = old.kernel._replace(log_scale=old.kernel.log_scale + rescale)
+            starts.insert(0, Hyperparameters(kernel, old.log_noise + rescale))
+        fits.append(fit_joint(data.x, y, starts, rows))
+    theta = jax.tree.map(lambda *leaves: np.stack(leaves), *[theta for theta, _ in fits])
+    posterior, jitter = condition(theta, data.x, target / y_scale, y_scale, rows, inducing)
+    if jitter > 1e-6:
+        remarks.append(f"The covariance was close to singular: {jitter:.0e} of its diagonal was added to factorise it.")
+    return Model(theta, posterior, len(data.x), tuple(value for _, value in fits), tuple(remarks))
+
+
+def condition(
+    theta: Hyperparameters, x: np.ndarray, y: np.ndarray, y_scale: np.ndarray, rows: int, inducing: int | None
+) -> tuple[Posterior, float]:
+    """The posterior of all joints, padded with zeros to the size it has for `rows` points, and the jitter it took."""
+    points, rank = (rows, rows) if inducing is None or inducing >= rows else (inducing, inducing // 2)
+    padded = np.pad(x, ((0, max(rows - len(x), 0)), (0, 0)))
+    parts, jitter = [], 0.0
+    for j in range(y.shape[1]):
+        kernel, log_noise = jax.tree.map(lambda leaf: leaf[j], theta)
+        k = np.asarray(_gram(kernel, padded))[: len(x), : len(x)]
+        noise = float(np.exp(log_noise))
+        if points == rows:
+            z, arrays = x, posteriors.exact(k, y[:, j], noise)
+        else:
+            chosen = posteriors.choose_inducing(k, min(points, len(x)))
+            z = x[chosen]
+            arrays = posteriors.projected(k[np.ix_(chosen, chosen)], k[chosen], y[:, j], noise, rank)
+        jitter = max(jitter, arrays.jitter)
+        parts.append((_pad(z, points), _pad(arrays.a, points), _pad(_pad(arrays.w, points).T, rank).T))
+    z, a, w = (np.stack(part) for part in zip(*parts, strict=True))
+    return Posterior(theta.kernel, z, a, w, y_scale), jitter  # pyright: ignore[reportArgumentType]
+
+
+def _pad(array: np.ndarray, rows: int) -> np.ndarray:
+    return np.pad(array, [(0, rows - len(array))] + [(0, 0)] * (array.ndim - 1))
+
+
+_predict = jax.jit(posteriors.predict)
+
+
+@jax.jit
+def _gram(kernel: SquaredExponential, x: Array) -> Array:
+    return kernel.cross(x, x)

@@ -1,0 +1,128 @@
+"""The velocity-free state: windows of past positions and inputs, and what the GPs and the policy see of them.
+
+Every function takes NumPy or JAX arrays with any leading dimensions: the same lines serve the plant, the training set
+and the particles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from vfpilco.trial import Trial
+
+
+class Window(NamedTuple):
+    """The velocity-free state x_t, newest first: q is (…, m_q+1, d_q), u is (…, m_u, d_u)."""
+
+    q: Any
+    u: Any
+
+
+@dataclass(frozen=True)
+class VelocityFree:
+    """State representation of VF-MC-PILCO: x_t = [q_t … q_{t-m_q}, u_{t-1} … u_{t-m_u}]."""
+
+    angles: tuple[bool, ...]
+    """Which positions are angles (seen as sine and cosine)."""
+    d_u: int
+    m_q: int
+    m_u: int
+    differences: bool = True
+    """Past positions as consecutive differences (Eq. 4 and 7), or as they are ("naive")."""
+    constant_velocity: bool = True
+    """Prior mean of the GPs: the last difference, or zero."""
+
+    @property
+    def d_q(self) -> int:
+        """The number of positions."""
+        return len(self.angles)
+
+    # -- what is remembered, and how it moves --------------------------------------------------------------------
+
+    def begin(self, q: Any) -> Window:
+        """The window at rest in `q`: copies of it, and zero inputs."""
+        xp = q.__array_namespace__()
+        u = xp.zeros((*q.shape[:-1], self.m_u, self.d_u), dtype=q.dtype)
+        return Window(xp.stack([q] * (self.m_q + 1), axis=-2), u)
+
+    def push(self, window: Window, q: Any, u: Any) -> Window:
+        """The window one sample later: `u` was applied and `q` was reached."""
+        xp = q.__array_namespace__()
+        qs = xp.concat([q[..., None, :], window.q[..., :-1, :]], axis=-2)
+        us = xp.concat([u[..., None, :], window.u], axis=-2)[..., : self.m_u, :]
+        return Window(qs, us)
+
+    def advance(self, window: Window, u: Any, change: Any) -> Window:
+        """The window after the predicted position change Δq_t."""
+        return self.push(window, window.q[..., 0, :] + change, u)
+
+    # -- what is seen of it --------------------------------------------------------------------------------------
+
+    def gp_input(self, window: Window, u: Any) -> Any:
+        """x̃_t of Eq. 4: positions (angles as sine and cosine), past differences, inputs from t back to t-m_u."""
+        xp = u.__array_namespace__()
+        past = [window.u[..., i, :] for i in range(self.m_u)]
+        return xp.concat([self.policy_input(window), u, *past], axis=-1)
+
+    def policy_input(self, window: Window) -> Any:
+        """x*_t of Eq. 7: positions (angles as sine and cosine) and past differences."""
+        xp = window.q.__array_namespace__()
+        q = [window.q[..., i, :] for i in range(self.m_q + 1)]
+        if self.differences:
+            return xp.concat([*self._expand(q[0]), *(q[i] - q[i + 1] for i in range(self.m_q))], axis=-1)
+        return xp.concat([column for q_i in q for column in self._expand(q_i)], axis=-1)
+
+    def prior_mean(self, window: Window) -> Any:
+        """What the GPs expect of Δq_t before seeing data."""
+        last = window.q[..., 0, :] - window.q[..., 1, :]
+        return last if self.constant_velocity else last * 0
+
+    def _expand(self, q: Any) -> list[Any]:
+        xp = q.__array_namespace__()
+        columns = []
+        for i, angle in enumerate(self.angles):
+            column = q[..., i : i + 1]
+            columns += [xp.sin(column), xp.cos(column)] if angle else [column]
+        return columns
+
+    def input_kinds(self) -> list[str]:
+        """For every entry of x̃ (the first ones are x*'s): "position", "circle" (sine or cosine), "difference", "input"."""
+        expanded = [kind for angle in self.angles for kind in (["circle"] * 2 if angle else ["position"])]
+        past = ["difference"] * (self.m_q * self.d_q) if self.differences else expanded * self.m_q
+        return expanded + past + ["input"] * ((1 + self.m_u) * self.d_u)
+
+    # -- what is learned from ------------------------------------------------------------------------------------
+
+    def windows(self, trial: Trial, t: np.ndarray) -> Window:
+        """The windows of a trial at the samples `t`, none of them before `first_real`."""
+        q = np.stack([trial.q[t - i] for i in range(self.m_q + 1)], axis=-2)
+        u = np.stack([trial.u[t - i] for i in range(1, self.m_u + 1)] or [np.zeros((len(t), self.d_u))], axis=-2)
+        return Window(q, u[:, : self.m_u])
+
+    @property
+    def first_real(self) -> int:
+        """The first sample whose window lies within the trial."""
+        return max(self.m_q, self.m_u)
+
+    def training_set(self, trial: Trial) -> TrainingSet:
+        """GP inputs and targets of one trial, from the first sample whose window is real."""
+        t = np.arange(self.first_real, trial.steps)
+        window = self.windows(trial, t)
+        return TrainingSet(self.gp_input(window, trial.u[t]), trial.q[t + 1] - trial.q[t], self.prior_mean(window))
+
+
+class TrainingSet(NamedTuple):
+    """GP inputs x̃, targets Δq and prior means, row by row."""
+
+    x: Float[np.ndarray, "N d_x"]
+    y: Float[np.ndarray, "N d_q"]
+    prior: Float[np.ndarray, "N d_q"]
+
+    @staticmethod
+    def join(parts: list[TrainingSet]) -> TrainingSet:
+        """All trials' pairs in one set."""
+        return TrainingSet(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

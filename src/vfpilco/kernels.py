@@ -1,0 +1,27 @@
+"""Covariance functions on GP inputs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+class SquaredExponential(NamedTuple):
+    """k(x, z) = λ² exp(-½ Σ_d (x_d - z_d)² / ℓ_d²), one lengthscale per input entry (Eq. 2)."""
+
+    log_lengthscales: Float[Array, "*J d_x"]
+    log_scale: Float[Array, "*J"]
+    """log λ."""
+
+    def cross(self, x: Float[Array, "M d_x"], z: Float[Array, "U d_x"]) -> Float[Array, "M U"]:
+        """k(x, z) for every pair; the square is expanded so that the work is one matrix product."""
+        inverse = jnp.exp(-self.log_lengthscales)
+        x, z = x * inverse, z * inverse
+        exponent = x @ z.T - 0.5 * (x * x).sum(-1, keepdims=True) + (2 * self.log_scale - 0.5 * (z * z).sum(-1))
+        return jnp.exp(exponent)
+
+    def diagonal(self, x: Float[Array, "M d_x"]) -> Float[Array, "M"]:
+        """k(x, x) for every row."""
+        return jnp.full(x.shape[0], jnp.exp(2 * self.log_scale), x.dtype)

@@ -1,0 +1,76 @@
+"""Simulating particles through the learned dynamics: simulated measurements, policy, sampled GP step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from vfpilco.history import VelocityFree
+from vfpilco.policies.base import Params, Policy
+from vfpilco.posterior import Posterior, predict
+from vfpilco.sensors import Sensor
+
+
+class Start(Protocol):
+    """The distribution p(q_0) that particles start from."""
+
+    def sample(self, key: Array, particles: int, dtype: Any) -> Float[Array, "M d_q"]:
+        """Draw start positions."""
+        ...
+
+
+class Rollout(NamedTuple):
+    """Particle trajectories, time first."""
+
+    q: Float[Array, "T+1 M d_q"]
+    u: Float[Array, "T M d_u"]
+    cost: Float[Array, "T+1 M"]
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """Everything of a particle simulation that does not change while a policy is optimised."""
+
+    history: VelocityFree
+    policy: Policy
+    sensor: Sensor
+    start: Start
+    cost: Callable[[Any], Any]
+    horizon: int
+
+    def rollout(
+        self, params: Params, posterior: Posterior, key: Array, particles: int, dropout: Any = None
+    ) -> Rollout:
+        """Simulate `particles` trajectories; differentiable in `params` by reparametrisation.
+
+        At each step (Sec. III-B): q̄_t = q_t + e_t, u_t = π(x*(q̄)), Δq_t ~ GP(x̃_t) from the true positions; the cost
+        is that of the true positions.
+        """
+        dtype = posterior.a.dtype
+        k_start, k_noise, k_step, k_keep = jax.random.split(key, 4)
+        q0 = self.start.sample(k_start, particles, dtype)
+        noise = self.sensor.fictitious(k_noise, (self.horizon, *q0.shape), dtype)
+        gauss = jax.random.normal(k_step, (self.horizon, *q0.shape), dtype)
+        keep = None if dropout is None else self.policy.dropout(k_keep, particles, dropout, dtype)
+        history = self.history
+
+        def step(carry, drawn):
+            state, seen = carry
+            e, z = drawn
+            u = self.policy(params, history.policy_input(seen), keep)
+            mean, variance = predict(posterior, history.gp_input(state, u))
+            state = history.advance(state, u, history.prior_mean(state) + mean + jnp.sqrt(variance) * z)
+            q = state.q[..., 0, :]
+            return (state, history.push(seen, q + e, u)), (q, u)
+
+        first = history.begin(q0), history.begin(q0 + noise[0])
+        # The measurement drawn at step t is that of q_{t+1}; the last one is never seen.
+        drawn = jnp.concatenate([noise[1:], noise[:1]]), gauss
+        _, (q, u) = jax.lax.scan(step, first, drawn)
+        q = jnp.concatenate([q0[None], q])
+        return Rollout(q, u, self.cost(q))

@@ -1,0 +1,73 @@
+"""What a plant is: three methods, and for a simulated one the true positions beside the measured ones."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from vfpilco.sensors import Sensor
+
+
+class Plant(Protocol):
+    """A machine that can be brought to its start, driven one sample at a time, and stopped."""
+
+    def reset(self, seed: int) -> np.ndarray:
+        """Go to the start position at rest and return the measured positions; `seed` fixes whatever is random."""
+        ...
+
+    def step(self, u: np.ndarray) -> np.ndarray:
+        """Hold the input `u` for one sampling time and return the positions measured at its end."""
+        ...
+
+    def stop(self) -> None:
+        """Apply the safe input; called at the end of every trial, whatever happened."""
+        ...
+
+
+class SimulatedPlant:
+    """A plant integrated from its equations of motion and seen through a sensor.
+
+    A subclass says how many positions it has and gives `derivative`, the time derivative of `[q, q']`.
+    The input is held between samples; classical Runge-Kutta with `substeps` steps per sample.
+    """
+
+    positions: int
+
+    def __init__(self, sampling_time: float, sensor: Sensor, start_std: float = 0.0, substeps: int = 20) -> None:
+        self.sampling_time, self.sensor, self.start_std, self.substeps = sampling_time, sensor, start_std, substeps
+        self.state = np.zeros(2 * self.positions)
+        self.rng = np.random.default_rng(0)
+
+    def derivative(self, state: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """The time derivative of the state `[q, q']` under the input `u`."""
+        raise TypeError(f"{type(self).__name__} does not say how it moves: give it a method `derivative`.")
+
+    @property
+    def true_positions(self) -> np.ndarray:
+        """The positions without the sensor's error, for judging a trial; never shown to the learner."""
+        return self.state[: self.positions].copy()
+
+    def reset(self, seed: int) -> np.ndarray:
+        self.rng = np.random.default_rng(seed)
+        self.state = np.zeros(2 * self.positions)
+        self.state[: self.positions] = self.start_std * self.rng.standard_normal(self.positions)
+        return self.sensor.measure(self.rng, self.true_positions)
+
+    def step(self, u: np.ndarray) -> np.ndarray:
+        h = self.sampling_time / self.substeps
+        for _ in range(self.substeps):
+            self.state = runge_kutta(self.derivative, self.state, u, h)
+        return self.sensor.measure(self.rng, self.true_positions)
+
+    def stop(self) -> None:
+        """A simulation needs no stopping."""
+
+
+def runge_kutta(derivative, x: np.ndarray, u: np.ndarray, h: float) -> np.ndarray:
+    """One classical fourth-order Runge-Kutta step of length `h`."""
+    k1 = derivative(x, u)
+    k2 = derivative(x + h / 2 * k1, u)
+    k3 = derivative(x + h / 2 * k2, u)
+    k4 = derivative(x + h * k3, u)
+    return x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)

@@ -1,0 +1,56 @@
+"""The squashed RBF network of the paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from vfpilco.policies.base import Params
+
+
+@dataclass(frozen=True)
+class RBFNetwork:
+    """π(x*) = u_max tanh( Σ_i w_i exp(-‖a_i - x*‖²_Σ) / u_max )  (Eq. 6), x* in units of `scale`."""
+
+    scale: tuple[float, ...]
+    """The unit of every entry of x*, fixed after the exploration."""
+    circle: tuple[bool, ...]
+    """Which entries are sines and cosines, in pairs."""
+    limits: tuple[float, ...]
+    """u_max of every input."""
+    basis_functions: int = 200
+
+    def init(self, key: Array) -> Params:
+        """Centers uniform over the scaled inputs (angles on the circle), unit lengthscales, weights u_max·U(-½, ½)."""
+        k_centers, k_angles, k_weights = jax.random.split(key, 3)
+        n, d = self.basis_functions, len(self.scale)
+        centers = np.array(jax.random.uniform(k_centers, (n, d), minval=-2.0, maxval=2.0))
+        angles = np.array(jax.random.uniform(k_angles, (n, d), minval=-np.pi, maxval=np.pi))
+        on_circle = np.flatnonzero(self.circle)
+        for i, j in zip(on_circle[::2], on_circle[1::2], strict=True):
+            centers[:, i], centers[:, j] = np.sin(angles[:, i]), np.cos(angles[:, i])
+        weights = jax.random.uniform(k_weights, (n, len(self.limits)), minval=-0.5, maxval=0.5)
+        return {
+            "centers": centers,
+            "log_lengthscales": np.zeros(d),
+            "weights": np.asarray(weights) * np.asarray(self.limits),
+        }
+
+    def __call__(self, params: Params, x: Float[Any, "*M d_x"], keep: Any = None) -> Float[Any, "*M d_u"]:
+        xp = x.__array_namespace__()
+        inverse = xp.exp(-params["log_lengthscales"])
+        x = x * (xp.asarray(self.scale, dtype=x.dtype) ** -1 * inverse)
+        a = params["centers"] * inverse
+        exponent = 2 * x @ a.T - xp.sum(x * x, axis=-1, keepdims=True) - xp.sum(a * a, axis=-1)
+        basis = xp.exp(exponent)
+        limits = xp.asarray(self.limits, dtype=x.dtype)
+        return limits * xp.tanh((basis if keep is None else basis * keep) @ params["weights"] / limits)
+
+    def dropout(self, key: Array, particles: int, rate: Any, dtype: Any) -> Array:
+        kept = jax.random.uniform(key, (particles, self.basis_functions), dtype) >= rate
+        return jnp.where(kept, 1 / (1 - rate), 0).astype(dtype)

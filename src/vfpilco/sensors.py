@@ -1,0 +1,41 @@
+"""Sensors: one description each, used on a simulated plant (NumPy) and as fictitious noise in the particles (JAX)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from vfpilco.errors import UserError
+
+
+class Sensor(Protocol):
+    """What stands between the true positions and the measured ones."""
+
+    def measure(self, rng: np.random.Generator, q: np.ndarray) -> np.ndarray:
+        """Measure the true positions `q` of a simulated plant."""
+        ...
+
+    def fictitious(self, key: Array, shape: tuple[int, ...], dtype: jax.typing.DTypeLike) -> Float[Array, "..."]:
+        """Draw noise e_t of the same kind for particles: the simulated measurement is q_t + e_t."""
+        ...
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """Independent Gaussian noise with one standard deviation per position."""
+
+    std: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not all(np.isfinite(s) and s >= 0 for s in self.std):
+            raise UserError(f"A sensor's noise must be zero or positive, got {self.std}: give standard deviations.")
+
+    def measure(self, rng: np.random.Generator, q: np.ndarray) -> np.ndarray:
+        return q + np.asarray(self.std) * rng.standard_normal(len(self.std))
+
+    def fictitious(self, key: Array, shape: tuple[int, ...], dtype: jax.typing.DTypeLike) -> Float[Array, "..."]:
+        return jax.random.normal(key, shape, dtype) * np.asarray(self.std, dtype)

@@ -1,0 +1,73 @@
+"""Every setting of the method, in one place."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal, get_args, get_type_hints
+
+from vfpilco.errors import UserError, unknown
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of VF-MC-PILCO; a task may bring other defaults."""
+
+    m_q: int = 2
+    """Position memory: how many past positions the GPs and the policy see."""
+    m_u: int = 1
+    """Control memory: how many past inputs the GPs see."""
+    inputs: Literal["differences", "naive"] = "differences"
+    """Past positions as consecutive differences, or as they are."""
+    prior_mean: Literal["zero", "constant-velocity"] = "constant-velocity"
+    """What the GPs expect before seeing data: no movement, or the last movement again."""
+    kernel: Literal["se"] = "se"
+    """Covariance function of the GPs: squared exponential with a lengthscale per input."""
+    inducing: int = 200
+    """Inducing points of the GP posterior once there are more training points than this; 0: always exact."""
+    particles: int = 400
+    """Particles simulated per gradient step."""
+    policy: Literal["rbf", "mlp"] = "rbf"
+    """Squashed RBF network, or a small neural network."""
+    basis_functions: int = 200
+    """Basis functions of the RBF network, or units per hidden layer of the neural network."""
+    dropout: float = 0.25
+    """Share of basis functions that each particle does without."""
+    steps: int = 600
+    """Gradient steps at most, per trial."""
+    learning_rate: float = 0.01
+    """Adam's first step size."""
+    final_learning_rate: float = 0.0025
+    """Adam's last step size."""
+    precision: Literal["float32", "float64"] = "float32"
+    """Precision of the particle simulation; GP algebra is always float64."""
+    shards: int = 2
+    """Parts that the particles are split in, each on a core of its own; part of the result's identity."""
+
+    def check(self, *, trials: int, seed: int, horizon: int) -> None:
+        """Refuse what makes no sense, one sentence each."""
+        for field in dataclasses.fields(self):
+            choices = get_args(get_type_hints(type(self))[field.name])
+            if choices and getattr(self, field.name) not in choices:
+                raise unknown(f"{field.name} setting", str(getattr(self, field.name)), choices)
+        whole = {"m_q": 1, "m_u": 0, "particles": 1, "basis_functions": 1, "steps": 1, "shards": 1, "inducing": 0}
+        for name, least in whole.items():
+            _whole(name, getattr(self, name), least)
+        _whole("trials", trials, 1)
+        _whole("seed", seed, 0)
+        if max(self.m_q, self.m_u) >= horizon - 1:
+            raise UserError(
+                f"The memories m_q={self.m_q}, m_u={self.m_u} do not fit in a trial of {horizon} samples: shorten them."
+            )
+        if self.particles % self.shards:
+            raise UserError(f"shards must divide particles, got {self.shards} and {self.particles}: change one of them.")
+        if not 0 <= self.dropout < 1:
+            raise UserError(f"dropout must be at least 0 and below 1, got {self.dropout}.")
+        for name in ("learning_rate", "final_learning_rate"):
+            if not 0 < getattr(self, name) < 1:
+                raise UserError(f"{name} must be between 0 and 1, got {getattr(self, name)}: 0.01 is usual.")
+
+
+def _whole(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise UserError(f"{name} must be a whole number of at least {least}, got {value!r}.")

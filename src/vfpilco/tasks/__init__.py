@@ -1,0 +1,21 @@
+"""The tasks that come with the package: one module each, with a function `task()`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from vfpilco.errors import unknown
+from vfpilco.task import Task
+
+
+def names() -> list[str]:
+    """The names of all built-in tasks."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def load(name: str) -> Task:
+    """The built-in task called `name`."""
+    if name not in names():
+        raise unknown("task", name, names())
+    return importlib.import_module(f"{__name__}.{name}").task()

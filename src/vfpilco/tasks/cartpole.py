@@ -1,0 +1,72 @@
+"""Cart-pole swing-up: the paper's first experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from vfpilco.plants.cartpole import CartPole
+from vfpilco.sensors import GaussianNoise
+from vfpilco.task import GaussianStart, Input, Position, Task
+
+SAMPLING_TIME = 1 / 30
+SENSOR = GaussianNoise((1e-3, 2e-3))
+
+
+def task() -> Task:
+    """Swing the pole up from hanging and hold it upright with the cart at the origin."""
+    return Task(
+        name="cartpole",
+        summary="swing a pole up on a cart and hold it upright, from cart position and pole angle",
+        plant=lambda: CartPole(SAMPLING_TIME, SENSOR),
+        positions=(Position("p", "m"), Position("alpha", "rad", angle=True)),
+        inputs=(Input("force", "N", limit=10.0),),
+        sampling_time=SAMPLING_TIME,
+        horizon=90,
+        sensor=SENSOR,
+        cost=cost,
+        start=GaussianStart((0.0, 0.0), (1e-2, 1e-2)),
+        success=swung_up,
+        draw=draw,
+    )
+
+
+def cost(q: Any) -> Any:
+    """c = 1 - exp( -((|α| - π)/3)² - p² ), with expm1 because near the target the difference is lost in float32."""
+    p, alpha = q[..., 0], q[..., 1]
+    return -jnp.expm1(-(((jnp.abs(alpha) - jnp.pi) / 3) ** 2) - p**2)
+
+
+def swung_up(q: np.ndarray) -> bool:
+    """In the last second |p| < 0.1 m and the pole within 10° of upright, at every sample."""
+    last = q[-(round(1 / SAMPLING_TIME) + 1) :]
+    upright = np.abs(np.abs(last[:, 1]) - np.pi) < np.deg2rad(10)
+    return bool(np.all(upright & (np.abs(last[:, 0]) < 0.1)))
+
+
+def draw(axis: Any, q: np.ndarray, sampling_time: float) -> None:
+    """The cart-pole every fifth of a second until it is up, older ones fainter, with the path of the pole's tip."""
+    length = CartPole.pole_length
+    tip = np.column_stack([q[:, 0] + length * np.sin(q[:, 1]), -length * np.cos(q[:, 1])])
+    axis.axhline(0, color="0.6", linewidth=1, zorder=0)
+    axis.plot(tip[:, 0], tip[:, 1], color="#2563eb", linewidth=0.8, alpha=0.6)
+    shown = range(0, len(q), max(1, round(0.1 / sampling_time)))
+    for i in shown:
+        shade = 0.12 + 0.88 * (i / (len(q) - 1)) ** 2
+        p = q[i, 0]
+        axis.plot([p, tip[i, 0]], [0, tip[i, 1]], color="#c2410c", linewidth=2.5, alpha=shade, solid_capstyle="round")
+        axis.add_patch(_cart(p, shade))
+    axis.set_aspect("equal")
+    axis.set_xlim(-1.3, 1.3)
+    axis.set_ylim(-0.6, 0.6)
+    axis.set_xlabel("p [m]")
+    axis.set_ylabel("height [m]")
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _cart(p: float, alpha: float) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((p - 0.08, -0.035), 0.16, 0.07, facecolor="#374151", edgecolor="none", alpha=alpha)

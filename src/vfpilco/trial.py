@@ -1,0 +1,33 @@
+"""One execution on the plant: what was measured, what was applied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """T+1 measured positions and the T inputs applied between them; `true` where the plant tells it."""
+
+    q: Float[np.ndarray, "T+1 d_q"]
+    u: Float[np.ndarray, "T d_u"]
+    sampling_time: float
+    true: Float[np.ndarray, "T+1 d_q"] | None = None
+
+    @property
+    def steps(self) -> int:
+        """The number of inputs applied, T."""
+        return len(self.u)
+
+    @property
+    def duration(self) -> float:
+        """The seconds of experience this trial is worth."""
+        return self.steps * self.sampling_time
+
+    @property
+    def judged(self) -> Float[np.ndarray, "T+1 d_q"]:
+        """The positions a trial is judged on: the true ones where they are known."""
+        return self.q if self.true is None else self.true

@@ -1,0 +1,21 @@
+"""Being told what a run is doing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Watcher:
+    """Hears of everything that happens in a run; does nothing with it. Override what you want to know."""
+
+    def phase(self, trial: int, name: str) -> None:
+        """A phase of a trial begins (trial 0 is the exploration)."""
+
+    def step(self, done: int, total: int, cost: float) -> None:
+        """Gradient steps have been made; `cost` is the particles' latest mean."""
+
+    def executed(self, row: dict[str, Any]) -> None:
+        """The plant was run; `row` is the line of results.jsonl."""
+
+    def note(self, text: str) -> None:
+        """Something a person should know."""
