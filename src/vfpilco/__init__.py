@@ -1,8 +1,7 @@
 """Learn to control a machine from raw position measurements: VF-MC-PILCO.
 
-    import vfpilco
-    result = vfpilco.learn(vfpilco.task("cartpole"), seed=0, trials=5, out="runs/a")
-    u = result.policy(q)          # the inputs for the positions just measured
+One verb, `learn(task, …)`, gives a result with the policy, the trials and the model; `result.policy(q)` are the inputs for
+the positions just measured.
 """
 
 from importlib.metadata import version

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
-from tyro.conf import OmitArgPrefixes, Positional
+from tyro.conf import OmitArgPrefixes, Positional, arg
 
 import vfpilco
 from vfpilco import tasks
@@ -37,7 +37,7 @@ USAGE = """vfpilco: learn to control a machine from raw position measurements
 class Learn:
     """Learn a task from scratch."""
 
-    task: Positional[str]
+    task: Annotated[Positional[str], arg(metavar="TASK")]
     """What to learn; `vfpilco tasks` lists what there is."""
     settings: OmitArgPrefixes[Settings]
     seed: int = 0
@@ -56,7 +56,7 @@ class Learn:
 class Evaluate:
     """Run a learned policy on the plant from fresh seeds."""
 
-    run: Positional[Path]
+    run: Annotated[Positional[Path], arg(metavar="RUN")]
     """The folder of a run."""
     episodes: int = 20
     """How many times to run it."""
@@ -154,7 +154,10 @@ def run_evaluate(argv: list[str]) -> None:
     if args.episodes < 1:
         raise UserError(f"episodes must be at least 1, got {args.episodes}.")
     folder = RunFolder(args.run)
-    task = tasks.load(folder.header()["task"]["name"])
+    name = folder.header()["task"]["name"]
+    if name not in tasks.names():
+        raise UserError(f"{args.run} is of your own task {name!r}: evaluate it from Python with vfpilco.evaluate.")
+    task = tasks.load(name)
     found = evaluate(task, folder.policy(args.trial), args.episodes, args.seed)
     summary = {"run": str(args.run), "trial": args.trial, **found.summary()}
     if args.json:

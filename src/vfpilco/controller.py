@@ -13,7 +13,7 @@ from safetensors.numpy import save
 
 from vfpilco.errors import UserError
 from vfpilco.files import write_whole
-from vfpilco.history import VelocityFree, Window
+from vfpilco.history import VelocityFree, Window, unwrap
 from vfpilco.policies import NeuralNetwork, Params, Policy, RBFNetwork
 
 KINDS: dict[str, type] = {"rbf": RBFNetwork, "mlp": NeuralNetwork}
@@ -38,6 +38,8 @@ class LearnedPolicy:
     def __call__(self, q: Float[np.ndarray, "d_q"]) -> Float[np.ndarray, "d_u"]:
         """The inputs to apply now that `q` has been measured."""
         q = np.asarray(q, dtype=np.float64)
+        if q.shape != (self.history.d_q,):
+            raise UserError(f"A policy of {self.history.d_q} positions was given an array of shape {q.shape}.")
         if self._window is None:
             self._window = self.history.begin(q)
         else:
@@ -70,9 +72,3 @@ class LearnedPolicy:
 
 def _tuples(fields: dict) -> dict:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
-
-
-def unwrap(q: np.ndarray, before: np.ndarray, angles: tuple[bool, ...]) -> np.ndarray:
-    """`q` with each angle moved by whole turns to within half a turn of the one before."""
-    turns = np.round((q - before) / (2 * np.pi)) * np.asarray(angles)
-    return q - 2 * np.pi * turns

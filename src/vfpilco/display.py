@@ -59,7 +59,9 @@ class Display(Watcher):
             return
         mark = "[bold green]success[/]" if row["success"] else "[dim]not yet[/]"
         predicted = row["predicted_cost"]["mean"]
-        self.console.print(f"  trial {row['trial']:<2}      cost {row['cost']:5.1f}   predicted {predicted:5.1f}   {mark}")
+        self.console.print(
+            f"  trial {row['trial']:<2}      cost {row['cost']:5.1f}   predicted {predicted:5.1f}   {mark}"
+        )
 
     def note(self, text: str) -> None:
         self.notes.append(text)

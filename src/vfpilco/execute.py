@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from vfpilco.errors import PlantError
+from vfpilco.history import unwrap
 from vfpilco.plants.base import Plant
 from vfpilco.task import Task
 from vfpilco.trial import Trial
@@ -36,7 +37,7 @@ def execute(task: Task, plant: Plant, controller: Controller, seed: int) -> Tria
                 f"The plant of task {task.name!r} returned {_bad(task, measured)} at sample {len(q)} "
                 f"(t = {len(q) * task.sampling_time:.3g} s): check the sensor, then learn again."
             )
-        q.append(measured)
+        q.append(unwrap(measured, q[-1], task.angles) if q else measured)
         if hasattr(plant, "true_positions"):
             true.append(np.array(plant.true_positions, dtype=float))  # pyright: ignore[reportAttributeAccessIssue]
 

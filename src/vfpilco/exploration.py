@@ -27,9 +27,9 @@ class FilteredNoise:
     """Standard deviation as a fraction of the input limit."""
 
     def inputs(self, rng: np.random.Generator, steps: int, sampling_time: float, limits: np.ndarray) -> np.ndarray:
-        b, a = butter(1, self.cutoff, fs=1 / sampling_time)
+        b, a = butter(1, self.cutoff, fs=1 / sampling_time)  # pyright: ignore[reportAssignmentType, reportGeneralTypeIssues]
         settle = int(np.ceil(2 / (self.cutoff * sampling_time)))
-        noise = lfilter(b, a, rng.standard_normal((settle + steps, len(limits))), axis=0)[settle:]
+        noise = np.asarray(lfilter(b, a, rng.standard_normal((settle + steps, len(limits))), axis=0))[settle:]
         # The gain follows from the filter, not from the sample, so every draw has the same distribution.
         impulse = lfilter(b, a, np.eye(1, 50 * settle)[0])
         return np.clip(noise / np.linalg.norm(impulse) * self.std, -1, 1) * limits

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from vfpilco import posterior as posteriors
 from vfpilco.history import TrainingSet
 from vfpilco.kernels import SquaredExponential
-from vfpilco.posterior import Posterior
+from vfpilco.posterior import Posterior, joint
 
 
 class Hyperparameters(NamedTuple):
@@ -107,7 +107,7 @@ def starting_point(x: np.ndarray) -> Hyperparameters:
 
 
 def fit_joint(x: np.ndarray, y: np.ndarray, starts: list[Hyperparameters], rows: int) -> tuple[Hyperparameters, float]:
-    """The hyperparameters of one joint, the best of the optima found from the `starts`, and its penalised likelihood."""
+    """The hyperparameters of one joint, the best of the optima found from `starts`, and its penalised likelihood."""
     pad = rows - len(y)
     real = jnp.asarray(np.r_[np.ones(len(y)), np.zeros(pad)])
     x_padded, y_padded = jnp.asarray(np.pad(x, ((0, pad), (0, 0)))), jnp.asarray(np.pad(y, (0, pad)))
@@ -142,7 +142,7 @@ def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | No
         starts = [starting_point(data.x)]
         if previous is not None:
             rescale = np.log(np.asarray(previous.posterior.y_scale)[j] / y_scale[j])
-            old = jax.tree.map(lambda leaf: leaf[j], previous.hyperparameters)
+            old = joint(previous.hyperparameters, j)
             kernel = old.kernel._replace(log_scale=old.kernel.log_scale + rescale)
             starts.insert(0, Hyperparameters(kernel, old.log_noise + rescale))
         fits.append(fit_joint(data.x, y, starts, rows))
@@ -161,7 +161,7 @@ def condition(
     padded = np.pad(x, ((0, max(rows - len(x), 0)), (0, 0)))
     parts, jitter = [], 0.0
     for j in range(y.shape[1]):
-        kernel, log_noise = jax.tree.map(lambda leaf: leaf[j], theta)
+        kernel, log_noise = joint(theta, j)
         k = np.asarray(_gram(kernel, padded))[: len(x), : len(x)]
         noise = float(np.exp(log_noise))
         if points == rows:

@@ -90,7 +90,7 @@ class VelocityFree:
         return columns
 
     def input_kinds(self) -> list[str]:
-        """For every entry of x̃ (the first ones are x*'s): "position", "circle" (sine or cosine), "difference", "input"."""
+        """The kind of every entry of x̃, x*'s first: "position", "circle" (sine or cosine), "difference" or "input"."""
         expanded = [kind for angle in self.angles for kind in (["circle"] * 2 if angle else ["position"])]
         past = ["difference"] * (self.m_q * self.d_q) if self.differences else expanded * self.m_q
         return expanded + past + ["input"] * ((1 + self.m_u) * self.d_u)
@@ -126,3 +126,9 @@ class TrainingSet(NamedTuple):
     def join(parts: list[TrainingSet]) -> TrainingSet:
         """All trials' pairs in one set."""
         return TrainingSet(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def unwrap(q: np.ndarray, before: np.ndarray, angles: tuple[bool, ...]) -> np.ndarray:
+    """`q` with each angle moved by whole turns to within half a turn of the one before."""
+    turns = np.round((q - before) / (2 * np.pi)) * np.asarray(angles)
+    return q - 2 * np.pi * turns

@@ -22,6 +22,22 @@ class SquaredExponential(NamedTuple):
         exponent = x @ z.T - 0.5 * (x * x).sum(-1, keepdims=True) + (2 * self.log_scale - 0.5 * (z * z).sum(-1))
         return jnp.exp(exponent)
 
+    def slope(
+        self,
+        x: Float[Array, "M d_x"],
+        z: Float[Array, "U d_x"],
+        k: Float[Array, "M U"],
+        c: Float[Array, "U"] | Float[Array, "M U"],
+    ) -> Float[Array, "M d_x"]:
+        """∂/∂x Σ_n c_n k(x, z_n) = Σ_n c_n k(x, z_n) (z_n - x) / ℓ², from the covariances k already computed."""
+        points = jnp.concatenate([jnp.ones((len(z), 1), z.dtype), z], axis=1)
+        sums = k @ (c[:, None] * points) if c.ndim == 1 else (k * c) @ points
+        return (sums[:, 1:] - sums[:, :1] * x) * jnp.exp(-2 * self.log_lengthscales)
+
     def diagonal(self, x: Float[Array, "M d_x"]) -> Float[Array, "M"]:
         """k(x, x) for every row."""
         return jnp.full(x.shape[0], jnp.exp(2 * self.log_scale), x.dtype)
+
+    def diagonal_slope(self, x: Float[Array, "M d_x"]) -> Float[Array, "M d_x"]:
+        """∂/∂x k(x, x)."""
+        return jnp.zeros_like(x)

@@ -17,8 +17,8 @@ import numpy as np
 
 from vfpilco import diagnostics, gp
 from vfpilco.controller import LearnedPolicy
-from vfpilco.errors import PlantError
-from vfpilco.execute import execute
+from vfpilco.errors import PlantError, unknown
+from vfpilco.execute import Controller, execute
 from vfpilco.gp import Model
 from vfpilco.history import TrainingSet, VelocityFree
 from vfpilco.optimise import improve
@@ -66,18 +66,23 @@ def learn(
     `settings` override the task's own (see `Settings`); `out` is a folder for everything the run leaves behind;
     `watch` is told what happens. The same seed on the same machine gives the same result, to the bit.
     """
+    known = {f.name for f in dataclasses.fields(Settings)}
+    for name in settings.keys() - known:
+        raise unknown("setting", name, known)
     chosen = dataclasses.replace(task.settings, **settings)
     task.check()
     chosen.check(trials=trials, seed=seed, horizon=task.horizon)
     folder = None if out is None else RunFolder(out)
     if folder is not None:
-        folder.create({
-            "task": describe(task),
-            "settings": dataclasses.asdict(chosen),
-            "seed": seed,
-            "trials": trials,
-            "versions": versions(),
-        })
+        folder.create(
+            {
+                "task": describe(task),
+                "settings": dataclasses.asdict(chosen),
+                "seed": seed,
+                "trials": trials,
+                "versions": versions(),
+            }
+        )
     return Learner(task, chosen, seed, trials, folder, watch or Watcher()).run()
 
 
@@ -135,7 +140,7 @@ class Learner:
         self.watch.phase(0, "exploring")
         rng = np.random.default_rng([self.seed, i])
         inputs = iter(self.task.exploration.inputs(rng, self.task.horizon, self.task.sampling_time, self.task.limits))
-        trial = self.on_plant(lambda q: next(inputs))
+        trial = self.on_plant(0, lambda q: next(inputs))
         self.record(trial, {"kind": "explore"})
 
     def learn_model(self, trial: int) -> Model:
@@ -169,11 +174,13 @@ class Learner:
         """Policy execution: predict what will happen, do it, and compare."""
         self.watch.phase(trial, "predicting")
         posterior = model.posterior.cast(self.settings.precision)
-        predicted = _simulate(self.simulator(policy), params, posterior, self.key_for(trial, 1), self.settings.particles)
+        predicted = _simulate(
+            self.simulator(policy), params, posterior, self.key_for(trial, 1), self.settings.particles
+        )
         predicted = jax.tree.map(np.asarray, predicted)
         self.watch.phase(trial, "running on the plant")
         learned = LearnedPolicy(self.history, policy, params)
-        executed = self.on_plant(learned)
+        executed = self.on_plant(trial, learned)
         row = {"kind": "policy", "trial": trial, **self.compare(executed, predicted, model)}
         if self.folder is not None:
             self.folder.add_arrays("predictions", trial, {"q": predicted.q, "u": predicted.u})
@@ -183,18 +190,21 @@ class Learner:
 
     def simulator(self, policy: Policy) -> Simulator:
         """The particle simulation of this task under `policy`."""
-        return Simulator(self.history, policy, self.task.sensor, self.task.start, self.task.cost, self.task.horizon)
+        task = self.task
+        return Simulator(
+            self.history, policy, task.sensor, task.start, task.cost, task.horizon, self.settings.persistence
+        )
 
     def key_for(self, trial: int, purpose: int) -> jax.Array:
         """A random key of its own for everything a trial draws."""
         return jax.random.fold_in(jax.random.fold_in(self.key, trial), purpose)
 
-    def on_plant(self, controller: Any) -> Trial:
+    def on_plant(self, trial: int, controller: Controller) -> Trial:
         """Run a trial on the plant; one that fails is kept as a partial file and ends the run."""
         index = len(self.result.trials)
         seed = int(np.random.SeedSequence([self.seed, 1_000_000 + index]).generate_state(1)[0])
         try:
-            with self.timed(index, "plant"):
+            with self.timed(trial, "plant"):
                 return execute(self.task, self.plant, controller, seed)
         except PlantError as error:
             if self.folder is not None and error.partial is not None and len(error.partial.q):
@@ -225,7 +235,7 @@ class Learner:
 
     def record(self, trial: Trial, row: dict[str, Any]) -> None:
         """Keep an execution and its line in the results, and tell about it."""
-        experience = sum(t.duration for t in self.result.trials)
+        experience = sum((t.duration for t in self.result.trials), 0.0)
         index = len(self.result.trials)
         self.result.trials.append(trial)
         row = {

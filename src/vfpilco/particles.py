@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from vfpilco.history import VelocityFree
@@ -42,10 +43,10 @@ class Simulator:
     start: Start
     cost: Callable[[Any], Any]
     horizon: int
+    persistence: float = 0.0
+    """Correlation of a particle's model error from one step to the next; 0 draws it anew at every step."""
 
-    def rollout(
-        self, params: Params, posterior: Posterior, key: Array, particles: int, dropout: Any = None
-    ) -> Rollout:
+    def rollout(self, params: Params, posterior: Posterior, key: Array, particles: int, dropout: Any = None) -> Rollout:
         """Simulate `particles` trajectories; differentiable in `params` by reparametrisation.
 
         At each step (Sec. III-B): q̄_t = q_t + e_t, u_t = π(x*(q̄)), Δq_t ~ GP(x̃_t) from the true positions; the cost
@@ -55,7 +56,7 @@ class Simulator:
         k_start, k_noise, k_step, k_keep = jax.random.split(key, 4)
         q0 = self.start.sample(k_start, particles, dtype)
         noise = self.sensor.fictitious(k_noise, (self.horizon, *q0.shape), dtype)
-        gauss = jax.random.normal(k_step, (self.horizon, *q0.shape), dtype)
+        gauss = persistent(jax.random.normal(k_step, (self.horizon, *q0.shape), dtype), self.persistence)
         keep = None if dropout is None else self.policy.dropout(k_keep, particles, dropout, dtype)
         history = self.history
 
@@ -74,3 +75,16 @@ class Simulator:
         _, (q, u) = jax.lax.scan(step, first, drawn)
         q = jnp.concatenate([q0[None], q])
         return Rollout(q, u, self.cost(q))
+
+
+def persistent(gauss: Float[Array, "T M d_q"], correlation: float) -> Float[Array, "T M d_q"]:
+    """Standard Gaussian numbers, correlated in time: z_t = ρ z_{t-1} + √(1 - ρ²) ε_t."""
+    if correlation == 0:
+        return gauss
+    fresh = float(np.sqrt(1 - correlation**2))
+
+    def step(z: Array, epsilon: Array) -> tuple[Array, Array]:
+        z = (correlation * z + fresh * epsilon).astype(z.dtype)
+        return z, z
+
+    return jnp.concatenate([gauss[:1], jax.lax.scan(step, gauss[0], gauss[1:])[1]])

@@ -32,7 +32,11 @@ def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
     panels = len(task.positions) + len(task.inputs)
     drawing = 1 if task.draw is not None else 0
     figure, axes = plt.subplots(
-        panels + drawing, 1, figsize=(8, 2.6 * drawing + 1.9 * panels), constrained_layout=True, squeeze=False,
+        panels + drawing,
+        1,
+        figsize=(8, 2.6 * drawing + 1.9 * panels),
+        constrained_layout=True,
+        squeeze=False,
         gridspec_kw={"height_ratios": [1.5] * drawing + [1.0] * panels},
     )
     axes = list(axes[:, 0])
@@ -51,12 +55,13 @@ def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
     for axis in axes:
         axis.set_xlim(t[0], t[-1])
         axis.spines[["top", "right"]].set_visible(False)
-        axis.legend(loc="upper right", fontsize=8, frameon=False)
+        axis.legend(loc="best", fontsize=8, frameon=False)
     axes[-1].set_xlabel("time [s]")
     outcome = "success" if row["success"] else "no success"
     figure.suptitle(
         f"{task.name}, trial {row['trial']}: learned from {row['experience_s']:.0f} s of positions, "
-        f"cost {row['cost']:.1f}, {outcome}", fontsize=11,
+        f"cost {row['cost']:.1f}, {outcome}",
+        fontsize=11,
     )
     figure.savefig(file, dpi=130)
     plt.close(figure)

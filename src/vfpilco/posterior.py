@@ -15,7 +15,7 @@ is ten thousand times more.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,13 @@ from jaxtyping import Array, Float
 from scipy.linalg import cholesky, solve_triangular
 
 from vfpilco.kernels import SquaredExponential
+
+T = TypeVar("T")
+
+
+def joint(stacked: T, j: int) -> T:
+    """What belongs to joint `j` in something stacked over all joints."""
+    return jax.tree.map(lambda leaf: leaf[j], stacked)
 
 
 class Posterior(NamedTuple):
@@ -77,15 +84,14 @@ def _with_jacobians(posterior: Posterior, x: Array) -> tuple[Array, ...]:
     """Mean, variance (M, J) and their Jacobians (M, J, d_x); the joints are unrolled, each a few matrix products."""
 
     def one(j: int) -> tuple[Array, ...]:
-        kernel, z, a, w = (jax.tree.map(lambda leaf: leaf[j], part) for part in posterior[:4])
-        k, pull = jax.vjp(lambda x: kernel.cross(x, z), x)
-        prior, pull_prior = jax.vjp(kernel.diagonal, x)
+        kernel, z, a, w = joint(posterior[:4], j)
+        k, prior = kernel.cross(x, z), kernel.diagonal(x)
         v = k @ w
         variance = prior - (v * v).sum(-1)
-        d_variance = pull_prior(jnp.ones_like(prior))[0] - 2 * pull(v @ w.T)[0]
+        d_variance = kernel.diagonal_slope(x) - 2 * kernel.slope(x, z, k, v @ w.T)
         floor = FLOOR * prior
         d_variance = jnp.where((variance > floor)[:, None], d_variance, 0)
-        return k @ a, jnp.maximum(variance, floor), pull(jnp.broadcast_to(a, k.shape))[0], d_variance
+        return k @ a, jnp.maximum(variance, floor), kernel.slope(x, z, k, a), d_variance
 
     return tuple(jnp.stack(parts, axis=1) for parts in zip(*map(one, range(posterior.joints)), strict=True))
 
@@ -137,13 +143,16 @@ def cholesky_with_jitter(k: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def choose_inducing(k_xx: np.ndarray, count: int) -> np.ndarray:
-    """Indices of `count` points, each the one that the points before it explain worst (pivoted Cholesky)."""
+    """Indices of at most `count` points, each the one that those before it explain worst (pivoted Cholesky)."""
     residual = np.diag(k_xx).copy()
     columns = np.zeros((count, len(k_xx)))
     chosen: list[int] = []
+    negligible = 1e-12 * residual.max()
     for i in range(count):
         pivot = int(np.argmax(residual))
-        columns[i] = (k_xx[pivot] - columns[:i, pivot] @ columns[:i]) / np.sqrt(max(residual[pivot], 1e-300))
+        if residual[pivot] <= negligible:
+            break
+        columns[i] = (k_xx[pivot] - columns[:i, pivot] @ columns[:i]) / np.sqrt(residual[pivot])
         chosen.append(pivot)
         residual = np.maximum(residual - columns[i] ** 2, 0)
         residual[chosen] = -1.0

@@ -1,12 +1,15 @@
 """The run folder: everything a run leaves behind, in files that other programs can read.
 
-    run.json               task, settings, seed, versions
-    results.jsonl          a line per execution on the plant
-    timings.jsonl          all times, and nothing else holds one
-    trials/000.csv …       every execution: t, positions as measured, inputs as applied
-    policies/001.safetensors …, policy.safetensors (the last one)
-    models/001.safetensors …       hyperparameters, posterior and training set behind policy 1, 2, …
-    predictions/001.safetensors …  particles that predicted trial 1, 2, … and the optimisation's costs
+| file                             | content                                                                  |
+|----------------------------------|--------------------------------------------------------------------------|
+| run.json                         | task, settings, seed, versions                                           |
+| results.jsonl                    | a line per execution on the plant                                        |
+| timings.jsonl                    | all times, and nothing else holds one                                    |
+| trials/000.csv …                 | every execution: t, positions as measured, inputs as applied             |
+| policies/001.safetensors …       | the policy of trial 1, 2, …; policy.safetensors is the last one          |
+| models/001.safetensors …         | hyperparameters and posterior behind policy 1, 2, …                      |
+| optimisations/001.safetensors …  | the expected cost at every gradient step                                 |
+| predictions/001.safetensors …    | the particles that predicted trial 1, 2, …                               |
 """
 
 from __future__ import annotations
@@ -85,7 +88,9 @@ class RunFolder:
             raise UserError(f"{self.path / 'run.json'} cannot be read ({error}): give the folder of a run.") from error
         if not isinstance(header, dict) or header.get("format") != FORMAT:
             got = header.get("format") if isinstance(header, dict) else header
-            raise UserError(f"{self.path} has format {got!r}, this version reads {FORMAT}: use the version that made it.")
+            raise UserError(
+                f"{self.path} has format {got!r}, this version reads {FORMAT}: use the version that made it."
+            )
         return header
 
     def results(self) -> list[dict[str, Any]]:

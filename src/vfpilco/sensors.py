@@ -38,4 +38,4 @@ class GaussianNoise:
         return q + np.asarray(self.std) * rng.standard_normal(len(self.std))
 
     def fictitious(self, key: Array, shape: tuple[int, ...], dtype: jax.typing.DTypeLike) -> Float[Array, "..."]:
-        return jax.random.normal(key, shape, dtype) * np.asarray(self.std, dtype)
+        return jax.random.normal(key, shape, dtype) * np.broadcast_to(np.asarray(self.std, dtype), shape[-1:])

@@ -27,6 +27,8 @@ class Settings:
     """Inducing points of the GP posterior once there are more training points than this; 0: always exact."""
     particles: int = 400
     """Particles simulated per gradient step."""
+    persistence: float = 0.0
+    """How much of a particle's model error carries over to the next step; 0: drawn anew at every step."""
     policy: Literal["rbf", "mlp"] = "rbf"
     """Squashed RBF network, or a small neural network."""
     basis_functions: int = 200
@@ -34,7 +36,7 @@ class Settings:
     dropout: float = 0.25
     """Share of basis functions that each particle does without."""
     steps: int = 600
-    """Gradient steps at most, per trial."""
+    """Gradient steps per trial."""
     learning_rate: float = 0.01
     """Adam's first step size."""
     final_learning_rate: float = 0.0025
@@ -60,9 +62,13 @@ class Settings:
                 f"The memories m_q={self.m_q}, m_u={self.m_u} do not fit in a trial of {horizon} samples: shorten them."
             )
         if self.particles % self.shards:
-            raise UserError(f"shards must divide particles, got {self.shards} and {self.particles}: change one of them.")
+            raise UserError(
+                f"shards must divide particles, got {self.shards} and {self.particles}: change one of them."
+            )
         if not 0 <= self.dropout < 1:
             raise UserError(f"dropout must be at least 0 and below 1, got {self.dropout}.")
+        if not 0 <= self.persistence <= 1:
+            raise UserError(f"persistence must be between 0 and 1, got {self.persistence}.")
         for name in ("learning_rate", "final_learning_rate"):
             if not 0 < getattr(self, name) < 1:
                 raise UserError(f"{name} must be between 0 and 1, got {getattr(self, name)}: 0.01 is usual.")

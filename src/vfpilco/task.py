@@ -108,23 +108,45 @@ class Task:
                 f"{self.horizon} and explorations {self.explorations}."
             )
         self._check_cost()
+        self._check_shapes()
 
     def _check_cost(self) -> None:
         probe = jnp.zeros((3, 5, len(self.positions)))
         try:
-            shape = jnp.shape(self.cost(probe))
+            cost = jax.jit(self.cost)(probe)
+            shape = jnp.shape(cost)
         except Exception as error:
+            reason = str(error).splitlines()[0] if str(error) else ""
             raise UserError(
                 f"The cost of task {self.name!r} failed on positions of shape {probe.shape} "
-                f"({type(error).__name__}: {error}): index positions as q[..., i] and use jax.numpy."
+                f"({type(error).__name__}: {reason}): index positions as q[..., i] and use jax.numpy."
             ) from error
         if shape != (3, 5):
             raise UserError(
                 f"The cost of task {self.name!r} has the wrong shape: positions of shape {probe.shape} gave {shape} "
                 "instead of (3, 5): return one number per row of positions, e.g. by indexing q[..., i]."
             )
-        if not np.all(np.isfinite(np.asarray(self.cost(probe)))):
+        if not np.all(np.isfinite(np.asarray(cost))):
             raise UserError(f"The cost of task {self.name!r} is not finite at the origin: make it finite everywhere.")
+
+    def _check_shapes(self) -> None:
+        """Draw once from everything that has one entry per position."""
+        d_q = len(self.positions)
+        parts: dict[str, Callable[[], Any]] = {
+            "start": lambda: self.start.sample(jax.random.key(0), 3, np.float32).shape == (3, d_q),
+            "sensor": lambda: self.sensor.fictitious(jax.random.key(0), (3, d_q), np.float32).shape == (3, d_q),
+            "success": lambda: self.success(np.zeros((self.horizon + 1, d_q))) in (True, False),
+        }
+        for name, fits in parts.items():
+            try:
+                problem = "" if fits() else "it gives something of another shape"
+            except Exception as error:
+                problem = f"{type(error).__name__}: {error}".splitlines()[0]
+            if problem:
+                raise UserError(
+                    f"The {name} of task {self.name!r} does not fit its {d_q} positions "
+                    f"{', '.join(p.name for p in self.positions)} ({problem}): give it one entry per position."
+                )
 
 
 @dataclass(frozen=True)
@@ -136,4 +158,4 @@ class GaussianStart:
 
     def sample(self, key: Array, particles: int, dtype: Any) -> Float[Array, "M d_q"]:
         gauss = jax.random.normal(key, (particles, len(self.mean)), dtype)
-        return np.asarray(self.mean, dtype) + gauss * np.asarray(self.std, dtype)
+        return jnp.asarray(self.mean, dtype) + gauss * jnp.asarray(self.std, dtype)

@@ -1,0 +1,1 @@
+"""Plants: the machines themselves, apart from everything that is learned."""

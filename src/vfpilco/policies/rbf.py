@@ -46,11 +46,57 @@ class RBFNetwork:
         inverse = xp.exp(-params["log_lengthscales"])
         x = x * (xp.asarray(self.scale, dtype=x.dtype) ** -1 * inverse)
         a = params["centers"] * inverse
-        exponent = 2 * x @ a.T - xp.sum(x * x, axis=-1, keepdims=True) - xp.sum(a * a, axis=-1)
-        basis = xp.exp(exponent)
         limits = xp.asarray(self.limits, dtype=x.dtype)
-        return limits * xp.tanh((basis if keep is None else basis * keep) @ params["weights"] / limits)
+        network = weighted_basis if xp is jnp and keep is not None else _weighted_basis
+        return limits * xp.tanh(network(x, a, params["weights"], keep) / limits)
 
     def dropout(self, key: Array, particles: int, rate: Any, dtype: Any) -> Array:
         kept = jax.random.uniform(key, (particles, self.basis_functions), dtype) >= rate
         return jnp.where(kept, 1 / (1 - rate), 0).astype(dtype)
+
+
+def _weighted_basis(x: Any, a: Any, w: Any, keep: Any) -> Any:
+    basis = _basis(x, a)
+    return (basis if keep is None else basis * keep) @ w
+
+
+def _basis(x: Any, a: Any) -> Any:
+    xp = x.__array_namespace__()
+    return xp.exp(2 * x @ a.T - xp.sum(x * x, axis=-1, keepdims=True) - xp.sum(a * a, axis=-1))
+
+
+@jax.custom_vjp
+def weighted_basis(
+    x: Float[Array, "M d_x"], a: Float[Array, "n d_x"], w: Float[Array, "n d_u"], keep: Float[Array, "M n"]
+) -> Float[Array, "M d_u"]:
+    """Σ_i w_i keep_i exp(-‖a_i - x‖²), with its derivative in x computed on the way forward.
+
+    With g = keep ∘ exp(…): one product of g with [w, w∘a] gives value and Jacobian, one product of gᵀ with [c, c∘x]
+    gives what the backward pass needs for centers and weights from the cotangent c.
+    """
+    return _weighted_basis(x, a, w, keep)
+
+
+def _forward(x: Array, a: Array, w: Array, keep: Array):
+    g = _basis(x, a) * keep
+    sums = (g @ _with_ones(w, a)).reshape(len(x), w.shape[1], -1)
+    value = sums[..., 0]
+    jacobian = 2 * (sums[..., 1:] - value[..., None] * x[:, None, :])
+    return value, (g, x, a, w, jacobian)
+
+
+def _backward(saved, c: Array):
+    g, x, a, w, jacobian = saved
+    sums = (g.T @ _with_ones(c, x)).reshape(len(a), w.shape[1], -1)
+    d_w = sums[..., 0]
+    d_a = 2 * (w[..., None] * (sums[..., 1:] - d_w[..., None] * a[:, None, :])).sum(1)
+    return (c[..., None] * jacobian).sum(1), d_a, d_w, None
+
+
+def _with_ones(weights: Array, points: Array) -> Array:
+    """[w, w∘p] for every column w of `weights`, side by side."""
+    ones = jnp.concatenate([jnp.ones((len(points), 1), points.dtype), points], axis=1)
+    return (weights[:, :, None] * ones[:, None, :]).reshape(len(points), -1)
+
+
+weighted_basis.defvjp(_forward, _backward)

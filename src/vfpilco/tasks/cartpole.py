@@ -47,26 +47,20 @@ def swung_up(q: np.ndarray) -> bool:
 
 
 def draw(axis: Any, q: np.ndarray, sampling_time: float) -> None:
-    """The cart-pole every fifth of a second until it is up, older ones fainter, with the path of the pole's tip."""
+    """The cart-pole ten times a second, from light to dark, with the path of the pole's tip."""
+    from matplotlib import colormaps
+
     length = CartPole.pole_length
     tip = np.column_stack([q[:, 0] + length * np.sin(q[:, 1]), -length * np.cos(q[:, 1])])
-    axis.axhline(0, color="0.6", linewidth=1, zorder=0)
-    axis.plot(tip[:, 0], tip[:, 1], color="#2563eb", linewidth=0.8, alpha=0.6)
-    shown = range(0, len(q), max(1, round(0.1 / sampling_time)))
-    for i in shown:
-        shade = 0.12 + 0.88 * (i / (len(q) - 1)) ** 2
-        p = q[i, 0]
-        axis.plot([p, tip[i, 0]], [0, tip[i, 1]], color="#c2410c", linewidth=2.5, alpha=shade, solid_capstyle="round")
-        axis.add_patch(_cart(p, shade))
+    axis.axhline(0, color="0.75", linewidth=1, zorder=0)
+    axis.plot(tip[:, 0], tip[:, 1], color="0.6", linewidth=0.8, linestyle=":", zorder=1)
+    for i in range(0, len(q), max(1, round(0.1 / sampling_time))):
+        colour = colormaps["YlOrRd"](0.2 + 0.75 * i / (len(q) - 1))
+        axis.plot([q[i, 0], tip[i, 0]], [0, tip[i, 1]], color=colour, linewidth=2.5, solid_capstyle="round", zorder=2)
+        axis.plot(q[i, 0], 0, marker="s", color=colour, markersize=9, markeredgecolor="#374151", zorder=3)
     axis.set_aspect("equal")
     axis.set_xlim(-1.3, 1.3)
     axis.set_ylim(-0.6, 0.6)
     axis.set_xlabel("p [m]")
     axis.set_ylabel("height [m]")
     axis.spines[["top", "right"]].set_visible(False)
-
-
-def _cart(p: float, alpha: float) -> Any:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((p - 0.08, -0.035), 0.16, 0.07, facecolor="#374151", edgecolor="none", alpha=alpha)

@@ -1,0 +1,166 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import vfpilco
+from vfpilco.cli import main
+
+SMALL = ["--particles", "20", "--basis-functions", "10", "--steps", "3", "--inducing", "32", "--trials", "1"]
+
+
+def refuse(capsys, argv):
+    """Run a command that must fail with one sentence and exit code 2."""
+    code = main(argv)
+    said = capsys.readouterr()
+    assert code == 2
+    assert said.out == ""
+    assert said.err.startswith("vfpilco: ")
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+def test_tasks_and_version(capsys):
+    assert main(["tasks"]) == 0
+    assert capsys.readouterr().out.startswith("cartpole  swing a pole up")
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"vfpilco {vfpilco.__version__}\n"
+
+
+def test_help_shows_every_setting_with_its_default(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["learn", "cartpole", "--help"])
+    assert stopped.value.code == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for name in vfpilco.Settings.__dataclass_fields__:
+        assert f"--{name.replace('_', '-')}" in text
+    assert "(default: constant-velocity)" in text
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A small run made by the real program."""
+    folder = tmp_path_factory.mktemp("cli") / "a"
+    command = [sys.executable, "-m", "vfpilco", "learn", "cartpole", "--seed", "3", "--out", str(folder), "--json"]
+    done = subprocess.run([*command, *SMALL], capture_output=True, text=True, timeout=300, check=True)
+    return folder, json.loads(done.stdout)
+
+
+def test_learn_json_and_run_folder(run):
+    folder, said = run
+    assert said["run"] == str(folder)
+    assert [row["kind"] for row in said["results"]] == ["explore", "policy"]
+    assert Path(said["picture"]).read_bytes().startswith(b"\x89PNG")
+    assert json.loads((folder / "run.json").read_text())["settings"]["basis_functions"] == 10
+
+
+def test_evaluate_prints_rate_and_cost(run, capsys):
+    folder, _ = run
+    assert main(["evaluate", str(folder), "--episodes", "3", "--trial", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["episodes"] == len(found["costs"]) == 3
+    assert len(set(found["costs"])) == 3
+    assert main(["evaluate", str(folder), "--episodes", "2"]) == 0
+    assert "of 2 episodes succeeded" in capsys.readouterr().out
+
+
+def test_human_display_ends_with_table_and_places(tmp_path):
+    command = [sys.executable, "-m", "vfpilco", "learn", "cartpole", "--out", str(tmp_path / "a"), *SMALL]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    assert "predicted cost (95 % band)" in done.stdout
+    assert str(tmp_path / "a") in done.stdout.replace("\n", "")
+    quiet = subprocess.run(
+        [*command[: -len(SMALL) - 1], str(tmp_path / "b"), *SMALL, "--quiet"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert quiet.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--m-q", "0"], "m_q must be a whole number of at least 1, got 0"),
+        (["--m-u", "-1"], "m_u must be"),
+        (["--particles", "0"], "particles must be"),
+        (["--particles", "25"], "shards must divide particles"),
+        (["--trials", "0"], "trials must be"),
+        (["--dropout", "1.5"], "dropout must be"),
+        (["--learning-rate", "nan"], "learning_rate must be"),
+        (["--m-q", "200"], "do not fit"),
+        (["--seed", "-1"], "seed must be"),
+    ],
+)
+def test_bad_settings_are_refused_and_nothing_is_written(capsys, tmp_path, flags, words):
+    assert words in refuse(capsys, ["learn", "cartpole", *flags, "--out", str(tmp_path / "a")])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_names_suggest_the_right_one(capsys):
+    assert "did you mean 'cartpole'?" in refuse(capsys, ["learn", "cartpol"])
+    assert "did you mean 'learn'?" in refuse(capsys, ["lern", "cartpole"])
+
+
+def test_a_folder_in_use_is_refused(run, capsys, tmp_path):
+    folder, _ = run
+    before = {f: f.read_bytes() for f in folder.rglob("*") if f.is_file()}
+    assert "holds another run" in refuse(capsys, ["learn", "cartpole", "--out", str(folder)])
+    assert {f: f.read_bytes() for f in folder.rglob("*") if f.is_file()} == before
+    (tmp_path / "file").write_text("mine")
+    assert "is not empty" in refuse(capsys, ["learn", "cartpole", "--out", str(tmp_path)])
+    assert "is a file" in refuse(capsys, ["learn", "cartpole", "--out", str(tmp_path / "file")])
+
+
+def test_evaluate_refuses_what_is_not_a_run(run, capsys, tmp_path):
+    folder, _ = run
+    assert "holds no run" in refuse(capsys, ["evaluate", str(tmp_path)])
+    assert "no policy of trial 9: it has [1]" in refuse(capsys, ["evaluate", str(folder), "--trial", "9"])
+    assert "episodes must be" in refuse(capsys, ["evaluate", str(folder), "--episodes", "0"])
+    (tmp_path / "run.json").write_text("{")
+    assert "cannot be read" in refuse(capsys, ["evaluate", str(tmp_path)])
+    (tmp_path / "run.json").write_text('{"format": 99}')
+    assert "has format 99" in refuse(capsys, ["evaluate", str(tmp_path)])
+
+
+def test_the_wheel_works_outside_the_checkout(tmp_path):
+    root = Path(__file__).parent.parent
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "-q",
+            "--no-deps",
+            "--no-build-isolation",
+            "-w",
+            str(tmp_path),
+            str(root),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=300,
+    )
+    wheel = next(tmp_path.glob("vfpilco-*.whl"))
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(tmp_path / "site"), str(wheel)],
+        check=True,
+        capture_output=True,
+        timeout=300,
+    )
+    code = "import vfpilco, sys; from vfpilco.cli import main; print(vfpilco.__file__); sys.exit(main(['tasks']))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path / "site"), "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert done.stdout.startswith(str(tmp_path / "site"))
+    assert "cartpole" in done.stdout

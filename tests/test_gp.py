@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+from vfpilco import gp
+from vfpilco.gp import Hyperparameters, Model
+from vfpilco.history import TrainingSet
+from vfpilco.kernels import SquaredExponential
+
+SENSOR = np.array([1e-3, 2e-3])
+Y_SCALE = np.array([0.02, 3.0])
+LENGTHSCALES = np.array([[0.7, 1.5, 4.0], [2.0, 0.9, 1.1]])
+SCALE = np.array([1.3, 0.6])
+NOISE = np.array([0.05, 0.3])
+THETA = Hyperparameters(SquaredExponential(np.log(LENGTHSCALES), np.log(SCALE)), np.log(NOISE))
+
+likelihood = jax.jit(gp.log_marginal_likelihood)
+
+
+def joint(j: int) -> Hyperparameters:
+    return jax.tree.map(lambda leaf: leaf[j], THETA)
+
+
+def points(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and standardised targets of two joints."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 3))
+    y = np.column_stack([np.sin(2 * x[:, 0]) + x[:, 1], np.cos(x[:, 1]) * x[:, 2]])
+    return x, y + 0.1 * rng.normal(size=y.shape)
+
+
+def padded(x: np.ndarray, y: np.ndarray, rows: int, fill: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    pad = rows - len(x)
+    x = np.pad(x, ((0, pad), (0, 0)), constant_values=fill)
+    return x, np.pad(y, (0, pad)), np.r_[np.ones(rows - pad), np.zeros(pad)]
+
+
+def drawn(n: int, lengthscales: np.ndarray, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A sample of a GP with unit signal."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-2, 2, size=(n, len(lengthscales)))
+    gaps = (x[:, None] - x[None]) / lengthscales
+    k = np.exp(-0.5 * (gaps**2).sum(-1)) + 1e-9 * np.eye(n)
+    return x, np.linalg.cholesky(k) @ rng.normal(size=n) + noise * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("rows", [40, 55])
+def test_predictions_and_likelihood_agree_with_scikit_learn(rows):
+    x, y = points(40)
+    query = np.random.default_rng(9).normal(size=(25, 3)) * 1.5
+    posterior, _ = gp.condition(THETA, x, y, Y_SCALE, rows, None)
+    mean, variance = Model(THETA, posterior, len(x), (0.0, 0.0)).predict(query)
+    assert mean.dtype == variance.dtype == np.float64
+    for j in range(2):
+        kernel = ConstantKernel(SCALE[j] ** 2) * RBF(LENGTHSCALES[j]) + WhiteKernel(NOISE[j] ** 2)
+        other = GaussianProcessRegressor(kernel, alpha=0.0, optimizer=None).fit(x, y[:, j])
+        their_mean, their_std = other.predict(query, return_std=True)
+        latent = their_std**2 - NOISE[j] ** 2
+        np.testing.assert_allclose(mean[:, j] / Y_SCALE[j], their_mean, atol=1e-6)
+        np.testing.assert_allclose(variance[:, j] / Y_SCALE[j] ** 2, latent, atol=1e-6)
+        ours = likelihood(joint(j), *padded(x, y[:, j], rows))
+        assert float(ours) == pytest.approx(other.log_marginal_likelihood_value_, rel=1e-6)
+
+
+def test_model_noise_and_lengthscales_are_in_the_units_of_the_data():
+    x, y = points(40)
+    posterior, _ = gp.condition(THETA, x, y, Y_SCALE, 40, None)
+    model = Model(THETA, posterior, len(x), (0.0, 0.0))
+    np.testing.assert_allclose(model.noise, NOISE * Y_SCALE)
+    np.testing.assert_allclose(model.lengthscales, LENGTHSCALES)
+
+
+@pytest.mark.parametrize("inducing", [None, 20])
+def test_padding_changes_no_prediction(inducing):
+    x, y = points(40)
+    query = np.random.default_rng(9).normal(size=(25, 3))
+    models = [
+        Model(THETA, gp.condition(THETA, x, y, Y_SCALE, rows, inducing)[0], len(x), (0.0, 0.0)) for rows in (40, 64)
+    ]
+    for plain, with_padding in zip(*(model.predict(query) for model in models), strict=True):
+        np.testing.assert_allclose(with_padding, plain, rtol=1e-9, atol=1e-12)
+
+
+def test_padding_changes_neither_the_fitted_objective_nor_its_gradient():
+    x, y = points(30)
+    centre = gp.starting_point(x)
+    plain = gp._loss_and_gradient(joint(0), centre, *padded(x, y[:, 0], 30))
+    for fill in (0.0, 0.3):
+        more = gp._loss_and_gradient(joint(0), centre, *padded(x, y[:, 0], 41, fill))
+        for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(more), strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-10)
+
+
+@pytest.mark.parametrize("j", [0, 1])
+def test_gradient_of_the_fitted_objective_agrees_with_finite_differences(j):
+    x, y = points(30)
+    centre = gp.starting_point(x)
+    data = padded(x, y[:, j], 36)
+    flat, unflatten = jax.flatten_util.ravel_pytree(jax.tree.map(jnp.asarray, joint(j)))
+    gradient = jax.flatten_util.ravel_pytree(gp._loss_and_gradient(joint(j), centre, *data)[1])[0]
+    assert len(flat) == 5  # three lengthscales, scale, noise
+    for i in range(len(flat)):
+        h = 1e-5 * np.eye(len(flat))[i]
+        up, down = (float(gp._loss_and_gradient(unflatten(flat + s * h), centre, *data)[0]) for s in (1, -1))
+        assert float(gradient[i]) == pytest.approx((up - down) / 2e-5, rel=1e-6, abs=1e-6)
+
+
+def test_fitted_objective_is_the_likelihood_up_to_a_constant_and_the_penalty():
+    x, y = points(30)
+    centre, other = gp.starting_point(x), joint(0)
+    data = padded(x, y[:, 0], 30)
+
+    def penalised(theta: Hyperparameters) -> float:
+        gaps = [
+            (theta.kernel.log_lengthscales - centre.kernel.log_lengthscales) / gp.PRIOR_WIDTH.kernel.log_lengthscales,
+            np.atleast_1d(theta.kernel.log_scale - centre.kernel.log_scale) / gp.PRIOR_WIDTH.kernel.log_scale,
+            np.atleast_1d(theta.log_noise - centre.log_noise) / gp.PRIOR_WIDTH.log_noise,
+        ]
+        return -float(likelihood(theta, *data)) + 0.5 * float((np.concatenate(gaps) ** 2).sum())
+
+    ours = [float(gp._loss_and_gradient(theta, centre, *data)[0]) for theta in (centre, other)]
+    assert ours[1] - ours[0] == pytest.approx(penalised(other) - penalised(centre), rel=1e-9)
+
+
+def test_fit_recovers_a_known_gp_in_the_units_of_the_data():
+    x, y = drawn(180, np.array([0.8, 2.0, 50.0]), noise=0.1, seed=4)
+    x, unit = x * [1.0, 100.0, 0.01], 0.03
+    prior = np.linspace(-5, 5, len(y))[:, None]
+    model = gp.fit(TrainingSet(x, unit * y[:, None] + prior, prior), rows=190, inducing=None)
+    assert model.noise[0] == pytest.approx(0.1 * unit, rel=0.12)
+    near, far, irrelevant = model.lengthscales[0] / [1.0, 100.0, 0.01]
+    assert near == pytest.approx(0.8, rel=0.25)
+    assert far == pytest.approx(2.0, rel=0.25)
+    assert irrelevant > 8
+    mean, _ = model.predict(x)
+    assert np.std(mean[:, 0] - unit * y) < 0.11 * unit
+
+
+def test_fit_ends_no_worse_than_any_of_its_starts():
+    x, y = drawn(60, np.array([0.8, 2.0]), noise=0.1, seed=2)
+    centre = gp.starting_point(x)
+    rng = np.random.default_rng(0)
+    starts = [centre] + [jax.tree.map(lambda leaf: leaf + rng.normal(size=leaf.shape), centre) for _ in range(3)]
+    alone = [gp.fit_joint(x, y, [start], 60)[1] for start in starts]
+    for start, reached in zip(starts, alone, strict=True):
+        at_start = -float(gp._loss_and_gradient(start, centre, *padded(x, y, 60))[0])
+        assert reached >= at_start
+    theta, together = gp.fit_joint(x, y, starts, 60)
+    assert together == pytest.approx(max(alone), abs=1e-9)
+    assert -float(gp._loss_and_gradient(theta, centre, *padded(x, y, 60))[0]) == pytest.approx(together, abs=1e-9)
+
+
+def test_warm_start_is_carried_over_in_the_units_of_the_new_targets_and_never_ends_worse():
+    x, y = drawn(60, np.array([0.8, 2.0]), noise=0.1, seed=2)
+    more_x, more_y = drawn(60, np.array([0.8, 2.0]), noise=0.1, seed=3)
+    zero = np.zeros((60, 1))
+    first = TrainingSet(x, 0.02 * y[:, None], zero)
+    both = TrainingSet.join([first, TrainingSet(more_x, 0.3 * more_y[:, None], zero)])
+    cold = gp.fit(both, rows=120, inducing=None)
+    warm = gp.fit(both, rows=120, inducing=None, previous=gp.fit(first, rows=120, inducing=None))
+    assert warm.log_likelihood[0] >= cold.log_likelihood[0] - 1e-9
+    # Once more on the same data, from its own optimum, changes nothing that matters.
+    again = gp.fit(both, rows=120, inducing=None, previous=warm)
+    assert again.log_likelihood[0] >= warm.log_likelihood[0] - 1e-9
+    np.testing.assert_allclose(again.noise, warm.noise, rtol=1e-2)
+
+
+def test_noise_found_on_the_cartpole_is_about_twice_the_sensors(exact_model):
+    ratio = exact_model.noise / SENSOR
+    assert np.all(ratio > 1.5), ratio
+    assert np.all(ratio < 3.0), ratio

@@ -1,0 +1,212 @@
+import csv
+import dataclasses
+import json
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import vfpilco
+from vfpilco.runfolder import RunFolder
+from vfpilco.watch import Watcher
+
+SMALL = {"particles": 20, "basis_functions": 15, "steps": 6, "inducing": 32}
+
+
+class Listener(Watcher):
+    def __init__(self):
+        self.phases, self.rows, self.notes, self.steps = [], [], [], []
+
+    def phase(self, trial, name):
+        self.phases.append((trial, name))
+
+    def step(self, done, total, cost):
+        self.steps.append((done, total, cost))
+
+    def executed(self, row):
+        self.rows.append(row)
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+@pytest.fixture(scope="module")
+def small_run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "a"
+    watch = Listener()
+    result = vfpilco.learn(vfpilco.task("cartpole"), seed=7, trials=2, out=out, watch=watch, **SMALL)
+    return result, RunFolder(out), watch
+
+
+def test_a_run_goes_through_the_three_phases_for_every_trial(small_run):
+    _, _, watch = small_run
+    names = [name for trial, name in watch.phases if trial == 2]
+    assert names == ["learning the model", "improving the policy", "predicting", "running on the plant"]
+    assert [row["kind"] for row in watch.rows] == ["explore", "policy", "policy"]
+    assert watch.steps[-1][0] == watch.steps[-1][1] == SMALL["steps"]
+
+
+def test_result_holds_policy_trials_and_model(small_run):
+    result, _, _ = small_run
+    assert len(result.trials) == 3
+    assert len(result.successes) == 2
+    assert result.model.points == 2 * 88
+    u = result.policy(np.zeros(2))
+    assert u.shape == (1,)
+    assert abs(u[0]) <= 10
+
+
+def test_csv_has_the_columns_rows_and_digits_that_are_promised(small_run):
+    result, folder, _ = small_run
+    rows = list(csv.reader((folder.path / "trials/001.csv").open()))
+    assert rows[0] == ["t", "p", "alpha", "force"]
+    assert len(rows) == 1 + 91
+    assert rows[-1][3] == ""
+    assert all(row[3] != "" for row in rows[1:-1])
+    read = folder.trial("trials/001.csv", 2)
+    np.testing.assert_array_equal(read.q, result.trials[1].q)
+    np.testing.assert_array_equal(read.u, result.trials[1].u)
+
+
+def test_policy_replayed_on_a_csv_gives_the_inputs_in_it(small_run):
+    _, folder, _ = small_run
+    for trial in (1, 2):
+        policy, recorded = folder.policy(trial), folder.trial(f"trials/{trial:03d}.csv", 2)
+        replayed = np.array([policy(q) for q in recorded.q[:-1]])
+        np.testing.assert_allclose(replayed, recorded.u, rtol=0, atol=1e-12)
+
+
+def test_results_lines_say_what_happened(small_run):
+    result, folder, _ = small_run
+    rows = folder.results()
+    assert rows == json.loads(json.dumps(result.rows))
+    explore, first, second = rows
+    assert (explore["kind"], explore["experience_s"]) == ("explore", 0)
+    assert "trial" not in explore
+    assert (first["trial"], second["trial"]) == (1, 2)
+    assert first["experience_s"] == pytest.approx(3.0)
+    assert second["experience_s"] == pytest.approx(6.0)
+    true = result.trials[2].true
+    expected = -np.expm1(-(((np.abs(true[:, 1]) - np.pi) / 3) ** 2) - true[:, 0] ** 2)
+    assert second["cost"] == pytest.approx(expected.sum(), rel=1e-12)
+    band = second["predicted_cost"]
+    assert band["low"] <= band["mean"] <= band["high"]
+    assert len(second["model"]["noise"]) == len(second["model"]["multi_step_error"]) == 2
+
+
+def test_only_timings_hold_times_and_no_file_is_left_half_written(small_run):
+    _, folder, _ = small_run
+    names = {str(f.relative_to(folder.path)) for f in folder.path.rglob("*") if f.is_file()}
+    per_trial = ("models", "optimisations", "policies", "predictions")
+    assert names == {"run.json", "results.jsonl", "timings.jsonl", "policy.safetensors"} | {
+        f"trials/{i:03d}.csv" for i in range(3)
+    } | {f"{kind}/{i:03d}.safetensors" for kind in per_trial for i in (1, 2)}
+    assert "seconds" not in (folder.path / "results.jsonl").read_text() + (folder.path / "run.json").read_text()
+    header = folder.header()
+    assert header["seed"] == 7
+    assert header["settings"]["particles"] == 20
+    assert header["versions"]["vfpilco"] == vfpilco.__version__
+
+
+def test_same_seed_gives_the_same_files_to_the_bit_and_another_seed_does_not(small_run, tmp_path):
+    _, folder, _ = small_run
+    task = vfpilco.task("cartpole")
+    vfpilco.learn(task, seed=7, trials=2, out=tmp_path / "again", **SMALL)
+    vfpilco.learn(task, seed=8, trials=1, out=tmp_path / "other", **SMALL)
+    for file in folder.path.rglob("*"):
+        if file.is_file() and file.name != "timings.jsonl":
+            assert file.read_bytes() == (tmp_path / "again" / file.relative_to(folder.path)).read_bytes(), file
+    assert (folder.path / "trials/000.csv").read_bytes() != (tmp_path / "other/trials/000.csv").read_bytes()
+
+
+def test_exploration_does_not_depend_on_the_settings_of_the_method(small_run, tmp_path):
+    _, folder, _ = small_run
+    vfpilco.learn(vfpilco.task("cartpole"), seed=7, trials=1, out=tmp_path / "a", **{**SMALL, "m_q": 1, "m_u": 0})
+    assert (folder.path / "trials/000.csv").read_bytes() == (tmp_path / "a/trials/000.csv").read_bytes()
+
+
+@pytest.mark.parametrize("settings", [{"m_q": 1, "m_u": 0}, {"inputs": "naive", "m_q": 3, "m_u": 2}, {"policy": "mlp"}])
+def test_other_memories_inputs_and_policies_learn(settings):
+    result = vfpilco.learn(vfpilco.task("cartpole"), trials=1, **{**SMALL, **settings})
+    assert np.isfinite(result.rows[-1]["cost"])
+
+
+def test_float64_and_exact_posterior_learn():
+    task = dataclasses.replace(vfpilco.task("cartpole"), horizon=20)
+    result = vfpilco.learn(task, trials=1, **{**SMALL, "precision": "float64", "inducing": 0, "prior_mean": "zero"})
+    assert result.policy.params["weights"].dtype == np.float64
+
+
+def test_a_cost_outside_the_predicted_band_is_told(small_run):
+    _, _, watch = small_run
+    for row in watch.rows[1:]:
+        band = row["predicted_cost"]
+        told = any(note.startswith(f"Trial {row['trial']}: the real cost") for note in watch.notes)
+        assert told == (not band["low"] <= row["cost"] <= band["high"])
+
+
+class Failing:
+    """The cart-pole with a fault at a given sample of a given trial."""
+
+    def __init__(self, fault, trial, sample=30):
+        self.plant = vfpilco.task("cartpole").plant()
+        self.fault, self.trial, self.sample = fault, trial, sample
+        self.trials = self.samples = self.stops = 0
+
+    def reset(self, seed):
+        self.trials, self.samples = self.trials + 1, 0
+        return self.plant.reset(seed)
+
+    def step(self, u):
+        self.samples += 1
+        q = self.plant.step(u)
+        return self.fault(q) if (self.trials, self.samples) == (self.trial, self.sample) else q
+
+    def stop(self):
+        self.stops += 1
+
+
+def broken(q):
+    raise RuntimeError("cable pulled")
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (lambda q: np.array([q[0], np.nan]), "alpha = nan"),
+        (broken, "cable pulled"),
+        (lambda q: q[:1], "shape"),
+    ],
+)
+def test_a_plant_that_fails_loses_no_earlier_trial(tmp_path, fault, words):
+    plant = Failing(fault, trial=2)
+    task = dataclasses.replace(vfpilco.task("cartpole"), plant=lambda: plant)
+    with pytest.raises(vfpilco.PlantError, match=words):
+        vfpilco.learn(task, trials=1, out=tmp_path / "a", **SMALL)
+    folder = RunFolder(tmp_path / "a")
+    assert [row["file"] for row in folder.results()] == ["trials/000.csv"]
+    assert folder.trial("trials/000.csv", 2).steps == 90
+    assert folder.trial("trials/001.partial.csv", 2).steps == 29
+    assert plant.stops == 2
+
+
+def test_costs_that_are_not_finite_are_drawn_again_and_told():
+    def fragile(q):
+        return jnp.where(jnp.abs(q[..., 0]) > 1e-4, jnp.nan, q[..., 0] ** 2)
+
+    task = dataclasses.replace(vfpilco.task("cartpole"), cost=fragile, horizon=5)
+    watch = Listener()
+    with pytest.raises(vfpilco.UserError, match="never finite"):
+        vfpilco.learn(task, trials=1, watch=watch, **{**SMALL, "m_q": 1})
+    assert any("other particles" in note for note in watch.notes)
+    assert any("drawn anew" in note for note in watch.notes)
+
+
+@pytest.mark.long
+def test_the_swing_up_is_learned_by_trial_5_and_the_particles_foretell_it(tmp_path):
+    task = vfpilco.task("cartpole")
+    result = vfpilco.learn(task, seed=100, trials=5, out=tmp_path / "a")
+    assert result.successes[4]
+    assert result.rows[-1]["band_coverage"] >= 0.8
+    found = vfpilco.evaluate(task, result.policy, episodes=20)
+    assert found.summary()["success_rate"] >= 0.9
