@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import vfpilco
 from vfpilco import gp
@@ -14,6 +15,13 @@ from vfpilco.history import TrainingSet, VelocityFree
 from vfpilco.trial import Trial
 
 CARTPOLE_HISTORY = VelocityFree(angles=(False, True), d_u=1, m_q=2, m_u=1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread_for_linear_algebra():
+    """The matrices are small: waiting threads cost up to ten times the work itself where cores are shared."""
+    with threadpool_limits(1, user_api="blas"):
+        yield
 
 
 @pytest.fixture(scope="session")

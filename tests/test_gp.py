@@ -128,10 +128,10 @@ def test_fitted_objective_is_the_likelihood_up_to_a_constant_and_the_penalty():
 
 
 def test_fit_recovers_a_known_gp_in_the_units_of_the_data():
-    x, y = drawn(180, np.array([0.8, 2.0, 50.0]), noise=0.1, seed=4)
+    x, y = drawn(130, np.array([0.8, 2.0, 50.0]), noise=0.1, seed=4)
     x, unit = x * [1.0, 100.0, 0.01], 0.03
     prior = np.linspace(-5, 5, len(y))[:, None]
-    model = gp.fit(TrainingSet(x, unit * y[:, None] + prior, prior), rows=190, inducing=None)
+    model = gp.fit(TrainingSet(x, unit * y[:, None] + prior, prior), rows=140, inducing=None)
     assert model.noise[0] == pytest.approx(0.1 * unit, rel=0.12)
     near, far, irrelevant = model.lengthscales[0] / [1.0, 100.0, 0.01]
     assert near == pytest.approx(0.8, rel=0.25)

@@ -1,7 +1,7 @@
 """Learn to control a machine from raw position measurements: VF-MC-PILCO.
 
-One verb, `learn(task, …)`, gives a result with the policy, the trials and the model; `result.policy(q)` are the inputs for
-the positions just measured.
+One verb, `learn(task, …)`, gives a result with the policy, the trials and the model; `result.policy(q)` are the inputs
+for the positions just measured.
 """
 
 from importlib.metadata import version

@@ -6,14 +6,14 @@ import time
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from vfpilco.watch import Watcher
 
 
 class Display(Watcher):
-    """A live line (phase, trial, cost, time left) and a note for everything worth one."""
+    """A live line (trial, phase, expected cost, time left), and a line for everything that has happened."""
 
     def __init__(self, console: Console, trials: int, quiet: bool = False) -> None:
         self.console, self.trials, self.quiet = console, trials, quiet
@@ -21,19 +21,17 @@ class Display(Watcher):
         self.progress = Progress(
             TextColumn("[bold]{task.fields[where]}"),
             TextColumn("{task.description}"),
-            BarColumn(bar_width=28),
+            BarColumn(bar_width=12),
             TextColumn("{task.fields[cost]}"),
-            TimeElapsedColumn(),
             TextColumn("{task.fields[left]}"),
             console=console,
             disable=quiet,
             transient=True,
         )
         self.line = self.progress.add_task("starting", total=float(trials), where="", cost="", left="")
-        self.trial, self.begun, self.per_trial = 0, time.monotonic(), None
+        self.trial, self.begun = 0, time.monotonic()
 
     def __enter__(self) -> Display:
-        self.progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -41,6 +39,7 @@ class Display(Watcher):
 
     def phase(self, trial: int, name: str) -> None:
         self.trial = trial
+        self.progress.start()
         where = f"trial {trial} of {self.trials}" if trial else "exploration"
         self.progress.update(self.line, description=name, where=where)
 
@@ -49,7 +48,7 @@ class Display(Watcher):
         spent = time.monotonic() - self.begun
         left = spent / finished * (self.trials - finished) if finished > 0.05 else None
         text = "" if left is None else f"about {_duration(left)} left"
-        self.progress.update(self.line, completed=finished, cost=f"expected cost {cost:5.1f}", left=text)
+        self.progress.update(self.line, completed=finished, cost=f"cost {cost:.1f}", left=text)
 
     def executed(self, row: dict[str, Any]) -> None:
         if self.quiet:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vfpilco.controller import LearnedPolicy
-from vfpilco.execute import execute
+from vfpilco.execute import connect, execute
 from vfpilco.task import Task
 
 
@@ -31,7 +31,7 @@ class Evaluation(NamedTuple):
 
 def evaluate(task: Task, policy: LearnedPolicy, episodes: int = 20, seed: int = 0) -> Evaluation:
     """Run `policy` on the plant `episodes` times, with seeds that no learning run uses."""
-    plant = task.plant()
+    plant = connect(task)
     costs, successes = [], []
     for child in np.random.SeedSequence([seed, 2_000_000]).spawn(episodes):
         policy.reset()

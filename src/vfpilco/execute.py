@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vfpilco.errors import PlantError
+from vfpilco.errors import PlantError, UserError
 from vfpilco.history import unwrap
 from vfpilco.plants.base import Plant
 from vfpilco.task import Task
@@ -14,6 +14,18 @@ from vfpilco.trial import Trial
 
 Controller = Callable[[np.ndarray], np.ndarray]
 """Called with every measurement as it comes in, returns the inputs to apply."""
+
+
+def connect(task: Task) -> Plant:
+    """Make or reach the task's plant."""
+    try:
+        return task.plant()
+    except UserError:
+        raise
+    except Exception as error:
+        raise PlantError(
+            f"The plant of task {task.name!r} could not be made or reached ({type(error).__name__}: {error})."
+        ) from error
 
 
 def execute(task: Task, plant: Plant, controller: Controller, seed: int) -> Trial:

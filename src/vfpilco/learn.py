@@ -18,11 +18,12 @@ import numpy as np
 from vfpilco import diagnostics, gp
 from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import PlantError, unknown
-from vfpilco.execute import Controller, execute
+from vfpilco.execute import Controller, connect, execute
 from vfpilco.gp import Model
 from vfpilco.history import TrainingSet, VelocityFree
 from vfpilco.optimise import improve
 from vfpilco.particles import Rollout, Simulator
+from vfpilco.plants.base import Plant
 from vfpilco.policies import NeuralNetwork, Params, Policy, RBFNetwork
 from vfpilco.runfolder import RunFolder
 from vfpilco.settings import Settings
@@ -72,6 +73,7 @@ def learn(
     chosen = dataclasses.replace(task.settings, **settings)
     task.check()
     chosen.check(trials=trials, seed=seed, horizon=task.horizon)
+    plant = connect(task)
     folder = None if out is None else RunFolder(out)
     if folder is not None:
         folder.create(
@@ -83,7 +85,7 @@ def learn(
                 "versions": versions(),
             }
         )
-    return Learner(task, chosen, seed, trials, folder, watch or Watcher()).run()
+    return Learner(task, plant, chosen, seed, trials, folder, watch or Watcher()).run()
 
 
 def describe(task: Task) -> dict[str, Any]:
@@ -102,7 +104,14 @@ class Learner:
     """One run: the three phases, repeated, with every outcome recorded as it happens."""
 
     def __init__(
-        self, task: Task, settings: Settings, seed: int, trials: int, folder: RunFolder | None, watch: Watcher
+        self,
+        task: Task,
+        plant: Plant,
+        settings: Settings,
+        seed: int,
+        trials: int,
+        folder: RunFolder | None,
+        watch: Watcher,
     ) -> None:
         self.task, self.settings, self.seed, self.trials = task, settings, seed, trials
         self.folder, self.watch = folder, watch
@@ -119,7 +128,7 @@ class Learner:
         per_trial = task.horizon - self.history.first_real
         self.rows = per_trial * (task.explorations + trials - 1)
         """The size that training sets are padded to: that of the last trial."""
-        self.plant = task.plant()
+        self.plant = plant
 
     def run(self) -> Result:
         """Explore, then learn, improve and execute until the last trial."""
@@ -174,26 +183,25 @@ class Learner:
         """Policy execution: predict what will happen, do it, and compare."""
         self.watch.phase(trial, "predicting")
         posterior = model.posterior.cast(self.settings.precision)
-        predicted = _simulate(
-            self.simulator(policy), params, posterior, self.key_for(trial, 1), self.settings.particles
-        )
+        # What the model gets wrong at one sample it gets wrong at the next one too: errors drawn anew at every step
+        # average out and make a band that is too narrow.
+        simulator = self.simulator(policy, self.settings.persistence)
+        predicted = _simulate(simulator, params, posterior, self.key_for(trial, 1), self.settings.particles)
         predicted = jax.tree.map(np.asarray, predicted)
+        if self.folder is not None:
+            self.folder.add_arrays("predictions", trial, {"q": predicted.q, "u": predicted.u})
         self.watch.phase(trial, "running on the plant")
         learned = LearnedPolicy(self.history, policy, params)
         executed = self.on_plant(trial, learned)
         row = {"kind": "policy", "trial": trial, **self.compare(executed, predicted, model)}
-        if self.folder is not None:
-            self.folder.add_arrays("predictions", trial, {"q": predicted.q, "u": predicted.u})
         self.record(executed, row)
 
     # -- what serves them ----------------------------------------------------------------------------------------
 
-    def simulator(self, policy: Policy) -> Simulator:
+    def simulator(self, policy: Policy, persistence: float = 0.0) -> Simulator:
         """The particle simulation of this task under `policy`."""
         task = self.task
-        return Simulator(
-            self.history, policy, task.sensor, task.start, task.cost, task.horizon, self.settings.persistence
-        )
+        return Simulator(self.history, policy, task.sensor, task.start, task.cost, task.horizon, persistence)
 
     def key_for(self, trial: int, purpose: int) -> jax.Array:
         """A random key of its own for everything a trial draws."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax.sharding import Mesh, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
 from vfpilco.errors import UserError
@@ -19,6 +19,7 @@ from vfpilco.posterior import Posterior
 from vfpilco.settings import Settings
 from vfpilco.watch import Watcher
 
+Tree = TypeVar("Tree")
 ADAM = optax.scale_by_adam()
 
 
@@ -30,9 +31,14 @@ class Progress(NamedTuple):
     key: Array
 
 
-def begin(params: Params, key: Array) -> Progress:
+def begin(params: Params, key: Array, shards: int) -> Progress:
     """A fresh optimisation from `params`."""
-    return Progress(params, ADAM.init(params), key)
+    return everywhere(Progress(params, ADAM.init(params), key), shards)
+
+
+def everywhere(tree: Tree, shards: int) -> Tree:
+    """The same arrays on every device that takes part, as `run` returns them, so that it is compiled once."""
+    return jax.device_put(tree, NamedSharding(mesh(shards), PartitionSpec()))
 
 
 def mesh(shards: int) -> Mesh:
@@ -86,12 +92,12 @@ def run(
 
         return jax.lax.scan(one, progress, (rates, dropouts))
 
-    everywhere = PartitionSpec()
+    same = PartitionSpec()
     spread = jax.shard_map(
         steps,
         mesh=devices,
-        in_specs=(PartitionSpec("particles"), everywhere, everywhere, everywhere, everywhere),
-        out_specs=everywhere,
+        in_specs=(PartitionSpec("particles"), same, same, same, same),
+        out_specs=same,
         check_vma=False,
     )
     return spread(jnp.arange(shards), progress, posterior, rates, dropouts)
@@ -127,10 +133,11 @@ def improve(
     """Improve the policy `before` (or a fresh one) on the learned dynamics."""
     dtype = np.dtype(settings.precision)
     rates, dropouts = (column.astype(dtype) for column in schedule(settings))
+    posterior = everywhere(posterior, settings.shards)
     for redraw in range(RETRIES):
         k_init, k_run = jax.random.split(jax.random.fold_in(key, redraw))
         params = simulator.policy.init(k_init) if before is None else before
-        progress = begin(jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), params), k_run)
+        progress = begin(jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), params), k_run, settings.shards)
         costs: list[np.ndarray] = []
         for first in range(0, len(rates), CHUNK):
             chunk = slice(first, first + CHUNK)

@@ -23,19 +23,19 @@ class Settings:
     """What the GPs expect before seeing data: no movement, or the last movement again."""
     kernel: Literal["se"] = "se"
     """Covariance function of the GPs: squared exponential with a lengthscale per input."""
-    inducing: int = 200
+    inducing: int = 128
     """Inducing points of the GP posterior once there are more training points than this; 0: always exact."""
     particles: int = 400
     """Particles simulated per gradient step."""
-    persistence: float = 0.0
-    """How much of a particle's model error carries over to the next step; 0: drawn anew at every step."""
+    persistence: float = 0.7
+    """How much of a particle's model error carries over to the next step when a trial is predicted (not optimised)."""
     policy: Literal["rbf", "mlp"] = "rbf"
     """Squashed RBF network, or a small neural network."""
     basis_functions: int = 200
     """Basis functions of the RBF network, or units per hidden layer of the neural network."""
     dropout: float = 0.25
     """Share of basis functions that each particle does without."""
-    steps: int = 600
+    steps: int = 1000
     """Gradient steps per trial."""
     learning_rate: float = 0.01
     """Adam's first step size."""
