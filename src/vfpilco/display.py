@@ -35,7 +35,8 @@ class Display(Watcher):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.progress.stop()
+        if self.progress.live.is_started:
+            self.progress.stop()
 
     def phase(self, trial: int, name: str) -> None:
         self.trial = trial
