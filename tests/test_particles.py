@@ -31,6 +31,9 @@ class FixedNoise:
 
     std: tuple[float, ...]
 
+    def measure(self, rng, q):
+        return q + np.asarray(self.std)
+
     def fictitious(self, key, shape, dtype):
         t, m, i = np.indices(shape)
         return jnp.asarray(np.sin(1 + 7 * t + 3 * m + 5 * i) * self.std, dtype)

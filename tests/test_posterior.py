@@ -83,9 +83,9 @@ def test_exact_posterior_is_the_textbooks(exact_model, cartpole_data, held_out):
 
 def test_projection_predicts_a_held_out_trial_as_well_as_the_exact_posterior(exact_model, projected_model, held_out):
     assert projected_model.posterior.z.shape[1] == 128
-    np.testing.assert_allclose(rmse(projected_model, held_out), rmse(exact_model, held_out), rtol=0.02)
+    assert np.all(rmse(projected_model, held_out) <= 1.02 * rmse(exact_model, held_out))
     ours, exact = (log_density(model, held_out).mean(0) for model in (projected_model, exact_model))
-    np.testing.assert_allclose(ours, exact, atol=0.05)
+    assert np.all(ours >= exact - 0.05)
 
 
 def test_models_are_good_on_a_held_out_trial(exact_model, held_out):
@@ -111,7 +111,8 @@ def test_far_from_the_data_the_prior_returns(kind, dtype, exact_model, projected
 def test_derivatives_agree_with_autodiff_of_the_textbook_formula():
     theta, data = small_problem()
     model, _ = conditioned(theta, data, inducing=None)
-    ours = jax.jit(jax.jacrev(lambda x: posterior.predict(model.posterior, x[None])))
+    built = model.posterior.cast("float64")
+    ours = jax.jit(jax.jacrev(lambda x: posterior.predict(built, x[None])))
     plain = jax.jit(jax.jacrev(lambda x: [textbook(model, data, j, x) for j in range(2)]))
     for x in np.random.default_rng(2).normal(size=(4, 3)):
         d_mean, d_variance = ours(x)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.signal import butter, lfilter
 
 
+@runtime_checkable
 class Exploration(Protocol):
     """A way to choose the inputs of a trial without a model."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ from vfpilco.posterior import Posterior, predict
 from vfpilco.sensors import Sensor
 
 
+@runtime_checkable
 class Start(Protocol):
     """The distribution p(q_0) that particles start from."""
 
@@ -28,9 +29,9 @@ class Start(Protocol):
 class Rollout(NamedTuple):
     """Particle trajectories, time first."""
 
-    q: Float[Array, "T+1 M d_q"]
-    u: Float[Array, "T M d_u"]
-    cost: Float[Array, "T+1 M"]
+    q: Float[Array, "samples M d_q"]
+    u: Float[Array, "steps M d_u"]
+    cost: Float[Array, "samples M"]
 
 
 @dataclass(frozen=True)

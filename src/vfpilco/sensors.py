@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from vfpilco.errors import UserError
 
 
+@runtime_checkable
 class Sensor(Protocol):
     """What stands between the true positions and the measured ones."""
 

@@ -83,7 +83,7 @@ class Task:
         """Which positions are angles."""
         return tuple(p.angle for p in self.positions)
 
-    def total_cost(self, q: Float[np.ndarray, "T+1 d_q"]) -> float:
+    def total_cost(self, q: Float[np.ndarray, "samples d_q"]) -> float:
         """Σ c(q_t) over a trial."""
         return float(np.sum(np.asarray(self.cost(jnp.asarray(q)), dtype=float)))
 

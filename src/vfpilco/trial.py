@@ -12,10 +12,10 @@ from jaxtyping import Float
 class Trial:
     """T+1 measured positions and the T inputs applied between them; `true` where the plant tells it."""
 
-    q: Float[np.ndarray, "T+1 d_q"]
-    u: Float[np.ndarray, "T d_u"]
+    q: Float[np.ndarray, "samples d_q"]
+    u: Float[np.ndarray, "steps d_u"]
     sampling_time: float
-    true: Float[np.ndarray, "T+1 d_q"] | None = None
+    true: Float[np.ndarray, "samples d_q"] | None = None
 
     @property
     def steps(self) -> int:
@@ -28,6 +28,6 @@ class Trial:
         return self.steps * self.sampling_time
 
     @property
-    def judged(self) -> Float[np.ndarray, "T+1 d_q"]:
+    def judged(self) -> Float[np.ndarray, "samples d_q"]:
         """The positions a trial is judged on: the true ones where they are known."""
         return self.q if self.true is None else self.true

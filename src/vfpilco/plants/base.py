@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from vfpilco.sensors import Sensor
 
 
+@runtime_checkable
 class Plant(Protocol):
     """A machine that can be brought to its start, driven one sample at a time, and stopped."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Array, Float
 
@@ -10,6 +10,7 @@ Params = dict[str, Any]
 """The learned arrays of a policy, by name."""
 
 
+@runtime_checkable
 class Policy(Protocol):
     """A differentiable map from the policy input x* to the plant's inputs; everything learned is in `params`."""
 
