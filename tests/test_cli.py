@@ -70,7 +70,7 @@ def test_human_display_ends_with_table_and_places(tmp_path):
     command = [sys.executable, "-m", "vfpilco", "learn", "cartpole", "--out", str(tmp_path / "a"), *SMALL]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert "predicted cost (95 % band)" in done.stdout
-    assert str(tmp_path / "a") in done.stdout.replace("\n", "")
+    assert f"run       {tmp_path / 'a'}\n" in done.stdout
     quiet = subprocess.run(
         [*command[: -len(SMALL) - 1], str(tmp_path / "b"), *SMALL, "--quiet"],
         capture_output=True,
@@ -98,6 +98,23 @@ def test_human_display_ends_with_table_and_places(tmp_path):
 def test_bad_settings_are_refused_and_nothing_is_written(capsys, tmp_path, flags, words):
     assert words in refuse(capsys, ["learn", "cartpole", *flags, "--out", str(tmp_path / "a")])
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["learn"], "Missing from vfpilco learn: TASK"),
+        (["learn", "cartpole", "--particle", "3"], "did you mean '--particles'?"),
+        (["learn", "cartpole", "--particles", "1e3"], "--particles: a whole number is needed, not '1e3'"),
+        (["learn", "cartpole", "--kernel", "rbf"], "invalid choice 'rbf'"),
+        (["learn", "cartpole", "--seed", "9" * 30], "seed must be a whole number of at most"),
+        (["learn", "cartpole", "--out", "/proc/x", "--trials", "1"], "/proc/x cannot be used"),
+        (["evaluate"], "Missing from vfpilco evaluate: RUN"),
+        (["tasks", "x"], "Unrecognized options: x"),
+    ],
+)
+def test_bad_arguments_are_told_in_one_sentence(capsys, argv, words):
+    assert words in refuse(capsys, argv)
 
 
 def test_unknown_names_suggest_the_right_one(capsys):
@@ -152,7 +169,8 @@ def test_the_wheel_works_outside_the_checkout(tmp_path):
         capture_output=True,
         timeout=300,
     )
-    code = "import vfpilco, sys; from vfpilco.cli import main; print(vfpilco.__file__); sys.exit(main(['tasks']))"
+    learn = ["learn", "cartpole", "--out", "run", "--quiet", *SMALL]
+    code = f"import vfpilco, sys; from vfpilco.cli import main; print(vfpilco.__file__); sys.exit(main({learn}))"
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
@@ -163,4 +181,4 @@ def test_the_wheel_works_outside_the_checkout(tmp_path):
         check=True,
     )
     assert done.stdout.startswith(str(tmp_path / "site"))
-    assert "cartpole" in done.stdout
+    assert (tmp_path / "run/policy.safetensors").exists()

@@ -19,6 +19,11 @@ from vfpilco import Input, Position
         ({"positions": (Position("t", "m"), Position("p", "rad"))}, "different names"),
         ({"sampling_time": 0.0}, "sampling time"),
         ({"horizon": 1}, "horizon"),
+        ({"horizon": 12.0}, "horizon must be a whole number"),
+        ({"sampling_time": 0.5}, "exploration of task"),
+        ({"sensor": vfpilco.GaussianNoise((1e-3,))}, "sensor of task"),
+        ({"start": vfpilco.GaussianStart((0.0,), (1e-2,))}, "start of task"),
+        ({"success": lambda q: q[200, 0] > 0}, "success of task"),
     ],
 )
 def test_a_task_that_cannot_be_learned_is_refused(tmp_path, change, words):
@@ -31,6 +36,14 @@ def test_a_task_that_cannot_be_learned_is_refused(tmp_path, change, words):
 def test_negative_noise_is_refused():
     with pytest.raises(vfpilco.UserError, match=r"noise must be zero or positive, got \(0.001, -0.002\)"):
         vfpilco.GaussianNoise((1e-3, -2e-3))
+
+
+def test_unknown_settings_and_too_many_trials_are_refused():
+    task = vfpilco.task("cartpole")
+    with pytest.raises(vfpilco.UserError, match="did you mean 'steps'"):
+        vfpilco.learn(task, stepz=3)
+    with pytest.raises(vfpilco.UserError, match="ask for fewer trials"):
+        vfpilco.learn(task, trials=1000)
 
 
 def test_swing_up_is_judged_on_the_last_second_alone():

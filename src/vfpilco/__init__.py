@@ -14,7 +14,8 @@ from vfpilco.exploration import FilteredNoise
 from vfpilco.learn import Result, learn
 from vfpilco.sensors import GaussianNoise
 from vfpilco.settings import Settings
-from vfpilco.task import GaussianStart, Input, Position, Task
+from vfpilco.start import GaussianStart
+from vfpilco.task import Input, Position, Task
 from vfpilco.tasks import load as task
 
 __version__ = version("vfpilco")

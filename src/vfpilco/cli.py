@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import io
+import itertools
 import json
 import sys
 from collections.abc import Callable
@@ -31,6 +34,11 @@ USAGE = """vfpilco: learn to control a machine from raw position measurements
   vfpilco evaluate RUN          run a learned policy on the plant
   vfpilco --version
 """
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """List what can be learned, a line each."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +94,47 @@ def main(argv: list[str] | None = None) -> int:
         else:
             commands[argv[0]](argv[1:])
     except UserError as error:
-        print(f"vfpilco: {error}", file=sys.stderr)
-        return 2
+        return fail(str(error), 2)
+    except OSError as error:
+        reason = error.strerror or error
+        return fail(f"{error.filename or 'A file'} cannot be used ({reason}): choose another place or make room.", 2)
+    except KeyboardInterrupt:
+        return fail("stopped; the trials so far are in the run folder.", 130)
     return 0
+
+
+def fail(sentence: str, code: int) -> int:
+    """Say what went wrong in one line; the exit code."""
+    print(f"vfpilco: {' '.join(sentence.split())}", file=sys.stderr)
+    return code
+
+
+def parse(cls: Any, argv: list[str], command: str, **given: Any) -> Any:
+    """The arguments as an instance of `cls`, with the given defaults; a wrong one is told in one sentence."""
+    names = [f.name for f in dataclasses.fields(cls)]
+    names += [f.name for f in dataclasses.fields(Settings)] if "settings" in given else []
+    flags = [f"--{name.replace('_', '-')}" for name in names] + ["--help"]
+    for word in argv:
+        flag = word.split("=")[0].replace("_", "-")
+        if flag.startswith("--") and flag.replace("--no-", "--") not in flags:
+            raise unknown(f"option of vfpilco {command}", flag, flags)
+    missing = {f.name: tyro.MISSING for f in dataclasses.fields(cls) if f.default is dataclasses.MISSING}
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(cls, args=argv, prog=f"vfpilco {command}", default=cls(**{**missing, **given}))
+    except SystemExit as stopped:
+        if not stopped.code:
+            raise
+        lines = [line.strip(" │") for line in said.getvalue().splitlines()[1:]]
+        content = " ".join(line for line in itertools.takewhile(lambda line: not line.startswith("──"), lines))
+        content = content.replace("invalid literal for int() with base 10:", "a whole number is needed, not")
+        raise UserError(f"{content.rstrip('.')}: see vfpilco {command} --help.") from None
 
 
 def list_tasks(argv: list[str]) -> None:
     """`vfpilco tasks`: a line each."""
-    tyro.cli(lambda: None, args=argv, prog="vfpilco tasks", description="List what can be learned, a line each.")
+    parse(Tasks, argv, "tasks")
     names = tasks.names()
     for name in names:
         print(f"{name:<{max(map(len, names))}}  {tasks.load(name).summary}")
@@ -101,9 +142,9 @@ def list_tasks(argv: list[str]) -> None:
 
 def run_learn(argv: list[str]) -> None:
     """`vfpilco learn TASK …`: learn, show, save."""
-    name = next((word for word in argv if not word.startswith("-")), None)
-    settings = tasks.load(name).settings if name and argv and argv[0] == name else Settings()
-    args = tyro.cli(Learn, args=argv, prog="vfpilco learn", default=_defaults(Learn, settings=settings))
+    name = next((word for word in argv if word in tasks.names()), None)
+    settings = Settings() if name is None else tasks.load(name).settings
+    args = parse(Learn, argv, "learn", settings=settings)
     task = tasks.load(args.task)
     out = args.out or free_folder(Path("runs"), f"{args.task}-seed{args.seed}")
     check_free(out)
@@ -118,12 +159,6 @@ def run_learn(argv: list[str]) -> None:
         finish(console, result, out, picture)
 
 
-def _defaults(cls: Any, **given: Any) -> Any:
-    """An instance with defaults, where what has none (the positional argument) must still be given."""
-    missing = {f.name: tyro.MISSING for f in dataclasses.fields(cls) if f.default is dataclasses.MISSING}
-    return cls(**{**missing, **given})
-
-
 def free_folder(parent: Path, name: str) -> Path:
     """The first of name, name-2, name-3 … that does not exist yet."""
     candidates = (parent / (name if i == 1 else f"{name}-{i}") for i in range(1, 10_000))
@@ -134,8 +169,8 @@ def try_picture(task: Any, out: Path, display: Display) -> str | None:
     """The picture of a run; where it cannot be drawn, a note says what to install."""
     try:
         return str(draw_run(task, RunFolder(out), out / "picture.png"))
-    except UserError as error:
-        display.note(str(error))
+    except Exception as error:
+        display.note(f"There is no picture: {error}")
         return None
 
 
@@ -143,16 +178,14 @@ def finish(console: Console, result: Result, out: Path, picture: str | None) -> 
     """What a person sees at the end of a run."""
     console.print(results_table(result.rows))
     if picture:
-        console.print(f"picture   {picture}", highlight=False)
-    console.print(f"run       {out}", highlight=False)
-    console.print(f"again     vfpilco evaluate {out}", highlight=False)
+        console.print(f"picture   {picture}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"run       {out}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"again     vfpilco evaluate {out}", highlight=False, markup=False, soft_wrap=True)
 
 
 def run_evaluate(argv: list[str]) -> None:
     """`vfpilco evaluate RUN`: success rate and cost."""
-    args = tyro.cli(Evaluate, args=argv, prog="vfpilco evaluate")
-    if args.episodes < 1:
-        raise UserError(f"episodes must be at least 1, got {args.episodes}.")
+    args = parse(Evaluate, argv, "evaluate")
     folder = RunFolder(args.run)
     name = folder.header()["task"]["name"]
     if name not in tasks.names():

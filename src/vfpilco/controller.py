@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from vfpilco.errors import UserError
 from vfpilco.files import write_whole
-from vfpilco.history import VelocityFree, Window, unwrap
-from vfpilco.policies import NeuralNetwork, Params, Policy, RBFNetwork
-
-KINDS: dict[str, type] = {"rbf": RBFNetwork, "mlp": NeuralNetwork}
+from vfpilco.history import VelocityFree, Window
+from vfpilco.policies import KINDS, Params, Policy
+from vfpilco.trial import unwrap
 
 
 class LearnedPolicy:
@@ -35,7 +35,7 @@ class LearnedPolicy:
         """Forget the positions seen so far: the next one is taken as the start, at rest."""
         self._window = None
 
-    def __call__(self, q: Float[np.ndarray, "d_q"]) -> Float[np.ndarray, "d_u"]:
+    def __call__(self, q: ArrayLike) -> Float[np.ndarray, "d_u"]:
         """The inputs to apply now that `q` has been measured."""
         q = np.asarray(q, dtype=np.float64)
         if q.shape != (self.history.d_q,):
@@ -63,11 +63,15 @@ class LearnedPolicy:
                 params = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             history = VelocityFree(**_tuples(description["history"]))
             policy = KINDS[description["kind"]](**_tuples(description["policy"]))
+            loaded = LearnedPolicy(history, policy, params)
+            if not np.all(np.isfinite(loaded(np.zeros(history.d_q)))):
+                raise ValueError("its inputs are not finite")
         except FileNotFoundError as error:
             raise UserError(f"There is no policy file {path}: learn one first.") from error
         except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
             raise UserError(f"{path} is not a policy of ours or is damaged ({error}): learn it again.") from error
-        return LearnedPolicy(history, policy, params)
+        loaded.reset()
+        return loaded
 
 
 def _tuples(fields: dict) -> dict:

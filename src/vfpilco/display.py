@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
@@ -66,7 +67,7 @@ class Display(Watcher):
     def note(self, text: str) -> None:
         self.notes.append(text)
         if not self.quiet:
-            self.console.print(f"  [yellow]note[/]  {text}", highlight=False)
+            self.console.print(f"  [yellow]note[/]  {escape(text)}", highlight=False)
 
 
 def _duration(seconds: float) -> str:

@@ -22,6 +22,14 @@ class PlantError(UserError):
         self.partial = partial
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a trial, after the plant was stopped; `partial` holds what was recorded until then."""
+
+    def __init__(self, message: str, partial: Trial | None = None) -> None:
+        super().__init__(message)
+        self.partial = partial
+
+
 def unknown(kind: str, got: str, known: Iterable[str]) -> UserError:
     """The error for a name that is not one of the known ones, with the nearest one suggested."""
     known = sorted(known)

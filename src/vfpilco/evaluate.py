@@ -8,6 +8,8 @@ import numpy as np
 
 from vfpilco.controller import LearnedPolicy
 from vfpilco.execute import connect, execute
+from vfpilco.learn import judge
+from vfpilco.settings import whole
 from vfpilco.task import Task
 
 
@@ -31,11 +33,14 @@ class Evaluation(NamedTuple):
 
 def evaluate(task: Task, policy: LearnedPolicy, episodes: int = 20, seed: int = 0) -> Evaluation:
     """Run `policy` on the plant `episodes` times, with seeds that no learning run uses."""
+    whole("episodes", episodes, 1)
+    whole("seed", seed, 0)
     plant = connect(task)
     costs, successes = [], []
     for child in np.random.SeedSequence([seed, 2_000_000]).spawn(episodes):
         policy.reset()
         trial = execute(task, plant, policy, int(child.generate_state(1)[0]))
-        costs.append(task.total_cost(trial.judged))
-        successes.append(bool(task.success(trial.judged)))
+        judged = judge(task, trial)
+        costs.append(judged["cost"])
+        successes.append(judged["success"])
     return Evaluation(costs, successes)

@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vfpilco.errors import PlantError, UserError
-from vfpilco.history import unwrap
+from vfpilco.errors import Interrupted, PlantError, UserError
 from vfpilco.plants.base import Plant
 from vfpilco.task import Task
-from vfpilco.trial import Trial
+from vfpilco.trial import Trial, unwrap
 
 Controller = Callable[[np.ndarray], np.ndarray]
 """Called with every measurement as it comes in, returns the inputs to apply."""
@@ -31,58 +30,84 @@ def connect(task: Task) -> Plant:
 def execute(task: Task, plant: Plant, controller: Controller, seed: int) -> Trial:
     """Run `controller` on the plant for one trial; inputs are clipped to their limits and the plant is always stopped.
 
-    Where the plant fails, `PlantError.partial` holds what was recorded until then.
+    Where something fails, Ctrl-C included, the `PlantError` or `Interrupted` holds in `partial` what was recorded.
     """
-    q: list[np.ndarray] = []
-    u: list[np.ndarray] = []
-    true: list[np.ndarray] = []
+    recorded = Recording(task, plant)
+    problem: BaseException | None = None
+    try:
+        recorded.add(plant.reset(seed))
+        for _ in range(task.horizon):
+            recorded.add(plant.step(recorded.apply(controller(recorded.q[-1]))))
+    except KeyboardInterrupt as error:
+        problem = Interrupted("The trial was interrupted.", recorded.trial())
+        problem.__cause__ = error
+    except UserError as error:
+        problem = error if isinstance(error, PlantError) else PlantError(str(error))
+    except Exception as error:
+        problem = PlantError(
+            f"The plant of task {task.name!r} failed at sample {len(recorded.q)} ({type(error).__name__}: {error}): "
+            "mend it and start again."
+        )
+        problem.__cause__ = error
+    try:
+        plant.stop()
+    except Exception as error:
+        also = (
+            f"The plant of task {task.name!r} could not be stopped ({type(error).__name__}: {error}): stop it by hand."
+        )
+        problem = PlantError(also if problem is None else f"{problem} {also}")
+    if problem is None:
+        return recorded.trial()
+    problem.partial = recorded.trial()  # pyright: ignore[reportAttributeAccessIssue]
+    raise problem
 
-    def record(measured: np.ndarray) -> None:
-        measured = np.asarray(measured, dtype=float)
+
+class Recording:
+    """What has been measured and applied so far in a trial; refuses what is not a measurement or not an input."""
+
+    def __init__(self, task: Task, plant: Plant) -> None:
+        self.task, self.plant = task, plant
+        self.q: list[np.ndarray] = []
+        self.u: list[np.ndarray] = []
+        self.true: list[np.ndarray] = []
+
+    def add(self, measured: np.ndarray) -> None:
+        """Keep a measurement; angles are followed by whole turns."""
+        task, measured = self.task, np.asarray(measured, dtype=float)
         if measured.shape != (len(task.positions),):
             raise PlantError(
-                f"The plant of task {task.name!r} returned positions of shape {measured.shape} at sample {len(q)} "
+                f"The plant of task {task.name!r} returned positions of shape {measured.shape} at sample {len(self.q)} "
                 f"instead of ({len(task.positions)},): return {', '.join(p.name for p in task.positions)}."
             )
         if not np.all(np.isfinite(measured)):
             raise PlantError(
-                f"The plant of task {task.name!r} returned {_bad(task, measured)} at sample {len(q)} "
-                f"(t = {len(q) * task.sampling_time:.3g} s): check the sensor, then learn again."
+                f"The plant of task {task.name!r} returned {_bad(task, measured)} at sample {len(self.q)} "
+                f"(t = {len(self.q) * task.sampling_time:.3g} s): check the sensor and start again."
             )
-        q.append(unwrap(measured, q[-1], task.angles) if q else measured)
-        if hasattr(plant, "true_positions"):
-            true.append(np.array(plant.true_positions, dtype=float))  # pyright: ignore[reportAttributeAccessIssue]
+        self.q.append(unwrap(measured, self.q[-1], task.angles) if self.q else measured)
+        if hasattr(self.plant, "true_positions"):
+            true = np.array(self.plant.true_positions, dtype=float)  # pyright: ignore[reportAttributeAccessIssue]
+            self.true.append(unwrap(true, self.q[-1], task.angles))
 
-    try:
-        record(plant.reset(seed))
-        for _ in range(task.horizon):
-            u.append(np.clip(np.asarray(controller(q[-1]), dtype=float), -task.limits, task.limits))
-            record(plant.step(u[-1]))
-    except PlantError as error:
-        error.partial = _trial(task, q, u, true)
-        raise
-    except Exception as error:
-        message = (
-            f"The plant of task {task.name!r} failed at sample {len(q)} ({type(error).__name__}: {error}): "
-            "earlier trials are kept; mend the plant, then learn again."
-        )
-        raise PlantError(message, _trial(task, q, u, true)) from error
-    finally:
-        plant.stop()
-    return _trial(task, q, u, true)
+    def apply(self, u: np.ndarray) -> np.ndarray:
+        """The input to apply, within its limits."""
+        u = np.asarray(u, dtype=float)
+        if u.shape != self.task.limits.shape or not np.all(np.isfinite(u)):
+            raise PlantError(
+                f"The controller gave {u.tolist()} at sample {len(self.q) - 1} where {len(self.task.inputs)} finite "
+                "inputs were due: nothing was applied."
+            )
+        self.u.append(np.clip(u, -self.task.limits, self.task.limits))
+        return self.u[-1]
+
+    def trial(self) -> Trial:
+        """What was recorded: one measurement more than inputs, even where the plant failed in between."""
+        d_q, d_u = len(self.task.positions), len(self.task.inputs)
+        u = self.u[: max(len(self.q) - 1, 0)]
+        true = np.array(self.true[: len(self.q)]) if self.true else None
+        return Trial(np.array(self.q).reshape(-1, d_q), np.array(u).reshape(-1, d_u), self.task.sampling_time, true)
 
 
 def _bad(task: Task, measured: np.ndarray) -> str:
     names = [f"{p.name} = {value}" for p, value in zip(task.positions, measured, strict=True) if not np.isfinite(value)]
     return " and ".join(names)
-
-
-def _trial(task: Task, q: list[np.ndarray], u: list[np.ndarray], true: list[np.ndarray]) -> Trial:
-    """What was recorded: one measurement more than inputs, even where the plant failed in between."""
-    u = u[: max(len(q) - 1, 0)]
-    return Trial(
-        np.array(q).reshape(-1, len(task.positions)),
-        np.array(u).reshape(-1, len(task.inputs)),
-        task.sampling_time,
-        np.array(true[: len(q)]) if true else None,
-    )

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from vfpilco import posterior as posteriors
 from vfpilco.history import TrainingSet
-from vfpilco.kernels import SquaredExponential
+from vfpilco.kernels import KERNELS, SquaredExponential
 from vfpilco.posterior import Posterior, joint
 
 
@@ -34,7 +34,8 @@ class Model:
     posterior: Posterior
     points: int
     """Training points, N."""
-    log_likelihood: tuple[float, ...]
+    score: tuple[float, ...]
+    """How well each joint's data are explained: its log marginal likelihood with the guard, up to a constant."""
     remarks: tuple[str, ...] = field(default=())
 
     @property
@@ -68,10 +69,18 @@ def log_marginal_likelihood(
     theta: Hyperparameters, x: Float[Array, "N d_x"], y: Float[Array, "N"], real: Float[Array, "N"]
 ) -> Float[Array, ""]:
     """log p(y | X, θ); rows with `real` = 0 are padding and count for nothing."""
-    k = _covariance(theta, x, real)
-    factor = jnp.linalg.cholesky(k)
-    alpha = jax.scipy.linalg.cho_solve((factor, True), y)
-    return -0.5 * y @ alpha - jnp.log(jnp.diagonal(factor)).sum() - 0.5 * real.sum() * jnp.log(2 * jnp.pi)
+    return -_misfit(y, *_factorise(theta, x, y, real)) - 0.5 * real.sum() * jnp.log(2 * jnp.pi)
+
+
+def _misfit(y: Array, factor: Array, alpha: Array) -> Array:
+    """½ yᵀ K⁻¹ y + ½ log |K|."""
+    return 0.5 * y @ alpha + jnp.log(jnp.diagonal(factor)).sum()
+
+
+def _factorise(theta: Hyperparameters, x: Array, y: Array, real: Array) -> tuple[Array, Array]:
+    """The Cholesky factor of the covariance K, and α = K⁻¹ y."""
+    factor = jnp.linalg.cholesky(_covariance(theta, x, real))
+    return factor, jax.scipy.linalg.cho_solve((factor, True), y)
 
 
 def _covariance(theta: Hyperparameters, x: Array, real: Array) -> Array:
@@ -81,38 +90,36 @@ def _covariance(theta: Hyperparameters, x: Array, real: Array) -> Array:
 
 @jax.jit
 def _loss_and_gradient(theta: Hyperparameters, centre: Hyperparameters, x: Array, y: Array, real: Array):
-    """The penalised negative log marginal likelihood and its gradient, ½ Σ (K⁻¹ - ααᵀ) ∘ ∂K, without ∂ Cholesky."""
-    k = _covariance(theta, x, real)
-    factor = jnp.linalg.cholesky(k)
-    alpha = jax.scipy.linalg.cho_solve((factor, True), y)
+    """Misfit with the guard, and its gradient ½ Σ (K⁻¹ - ααᵀ) ∘ ∂K, which needs no derivative of Cholesky."""
+    factor, alpha = _factorise(theta, x, y, real)
     weight = jax.scipy.linalg.cho_solve((factor, True), jnp.eye(len(y))) - jnp.outer(alpha, alpha)
-    value = 0.5 * y @ alpha + jnp.log(jnp.diagonal(factor)).sum()
     gradient = jax.grad(lambda theta: 0.5 * (weight * _covariance(theta, x, real)).sum())(theta)
     penalty, pull = jax.value_and_grad(_penalty)(theta, centre)
-    return value + penalty, jax.tree.map(jnp.add, gradient, pull)
-
-
-PRIOR_WIDTH = Hyperparameters(SquaredExponential(2.0, 1.0), 3.0)  # pyright: ignore[reportArgumentType]
-"""Standard deviations of the logarithms around their starting values: the guard against bad optima."""
+    return _misfit(y, factor, alpha) + penalty, jax.tree.map(jnp.add, gradient, pull)
 
 
 def _penalty(theta: Hyperparameters, centre: Hyperparameters) -> Array:
-    terms = jax.tree.map(lambda t, c, w: 0.5 * (((t - c) / w) ** 2).sum(), theta, centre, PRIOR_WIDTH)
+    """A Gaussian on the logarithms around the starting point: the guard against bad optima."""
+    width = Hyperparameters(theta.kernel.guard(), 3.0)  # pyright: ignore[reportArgumentType]
+    terms = jax.tree.map(lambda t, c, w: 0.5 * (((t - c) / w) ** 2).sum(), theta, centre, width)
     return jnp.asarray(sum(jax.tree.leaves(terms)))
 
 
-def starting_point(x: np.ndarray) -> Hyperparameters:
-    """Lengthscales of three spreads of the data, unit signal, noise a tenth of it."""
+def starting_point(x: np.ndarray, kernel: str = "se") -> Hyperparameters:
+    """Hyperparameters that suit the spread of the data, with noise a tenth of the signal."""
     spread = np.maximum(x.std(0), 1e-3 * np.maximum(np.abs(x).max(0), 1e-6))
-    return Hyperparameters(SquaredExponential(np.log(3 * spread), np.array(0.0)), np.array(np.log(0.1)))  # pyright: ignore
+    return Hyperparameters(KERNELS[kernel].start(spread), np.array(np.log(0.1)))  # pyright: ignore
 
 
 def fit_joint(x: np.ndarray, y: np.ndarray, starts: list[Hyperparameters], rows: int) -> tuple[Hyperparameters, float]:
-    """The hyperparameters of one joint, the best of the optima found from `starts`, and its penalised likelihood."""
+    """The hyperparameters of one joint: the best of the optima found from `starts`, and how well it explains the data.
+
+    The last start is the centre of the guard.
+    """
     pad = rows - len(y)
     real = jnp.asarray(np.r_[np.ones(len(y)), np.zeros(pad)])
     x_padded, y_padded = jnp.asarray(np.pad(x, ((0, pad), (0, 0)))), jnp.asarray(np.pad(y, (0, pad)))
-    centre = starting_point(x)
+    centre = starts[-1]
     flat_centre, unflatten = jax.flatten_util.ravel_pytree(jax.tree.map(jnp.asarray, centre))
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
@@ -131,7 +138,7 @@ def fit_joint(x: np.ndarray, y: np.ndarray, starts: list[Hyperparameters], rows:
 
 
 @threadpool_limits.wrap(limits=1, user_api="blas")
-def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | None = None) -> Model:
+def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | None = None, kernel: str = "se") -> Model:
     """Learn the dynamics from the training set.
 
     `rows` is the size everything is padded to, so that a new trial compiles nothing; `inducing` is the number of
@@ -142,12 +149,11 @@ def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | No
     y_scale = np.maximum(target.std(0), 1e-9)
     fits, remarks = [], []
     for j, y in enumerate((target / y_scale).T):
-        starts = [starting_point(data.x)]
+        starts = [starting_point(data.x, kernel)]
         if previous is not None:
             rescale = np.log(np.asarray(previous.posterior.y_scale)[j] / y_scale[j])
             old = joint(previous.hyperparameters, j)
-            kernel = old.kernel._replace(log_scale=old.kernel.log_scale + rescale)
-            starts.insert(0, Hyperparameters(kernel, old.log_noise + rescale))
+            starts.insert(0, Hyperparameters(old.kernel.rescale(rescale), old.log_noise + rescale))
         fits.append(fit_joint(data.x, y, starts, rows))
     theta = jax.tree.map(lambda *leaves: np.stack(leaves), *[theta for theta, _ in fits])
     posterior, jitter = condition(theta, data.x, target / y_scale, y_scale, rows, inducing)

@@ -126,9 +126,3 @@ class TrainingSet(NamedTuple):
     def join(parts: list[TrainingSet]) -> TrainingSet:
         """All trials' pairs in one set."""
         return TrainingSet(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-
-
-def unwrap(q: np.ndarray, before: np.ndarray, angles: tuple[bool, ...]) -> np.ndarray:
-    """`q` with each angle moved by whole turns to within half a turn of the one before."""
-    turns = np.round((q - before) / (2 * np.pi)) * np.asarray(angles)
-    return q - 2 * np.pi * turns

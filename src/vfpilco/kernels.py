@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 
@@ -14,6 +15,20 @@ class SquaredExponential(NamedTuple):
     log_lengthscales: Float[Array, "*J d_x"]
     log_scale: Float[Array, "*J"]
     """log λ."""
+
+    @staticmethod
+    def start(spread: np.ndarray) -> SquaredExponential:
+        """Where a fit starts, and what its guard pulls to: lengthscales of three spreads of the data, unit signal."""
+        return SquaredExponential(np.log(3 * spread), np.array(0.0))  # pyright: ignore[reportArgumentType]
+
+    @staticmethod
+    def guard() -> SquaredExponential:
+        """Standard deviations of the logarithms around the start: the guard against bad optima."""
+        return SquaredExponential(2.0, 1.0)  # pyright: ignore[reportArgumentType]
+
+    def rescale(self, log_factor: float) -> SquaredExponential:
+        """The same kernel for targets that are `exp(log_factor)` times as large."""
+        return self._replace(log_scale=self.log_scale + log_factor)
 
     def cross(self, x: Float[Array, "M d_x"], z: Float[Array, "U d_x"]) -> Float[Array, "M U"]:
         """k(x, z) for every pair; the square is expanded so that the work is one matrix product."""
@@ -41,3 +56,7 @@ class SquaredExponential(NamedTuple):
     def diagonal_slope(self, x: Float[Array, "M d_x"]) -> Float[Array, "M d_x"]:
         """∂/∂x k(x, x)."""
         return jnp.zeros_like(x)
+
+
+KERNELS = {"se": SquaredExponential}
+"""The kernels that can be chosen, by name."""

@@ -15,22 +15,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfpilco import diagnostics, gp
+from vfpilco import diagnostics, gp, policies
 from vfpilco.controller import LearnedPolicy
-from vfpilco.errors import PlantError, unknown
+from vfpilco.errors import Interrupted, PlantError, UserError, unknown
 from vfpilco.execute import Controller, connect, execute
 from vfpilco.gp import Model
 from vfpilco.history import TrainingSet, VelocityFree
 from vfpilco.optimise import improve
 from vfpilco.particles import Rollout, Simulator
 from vfpilco.plants.base import Plant
-from vfpilco.policies import NeuralNetwork, Params, Policy, RBFNetwork
-from vfpilco.runfolder import RunFolder
+from vfpilco.policies import Params, Policy
+from vfpilco.runfolder import RunFolder, check_free
 from vfpilco.settings import Settings
 from vfpilco.task import Task
 from vfpilco.trial import Trial
-from vfpilco.versions import versions
-from vfpilco.watch import Watcher
+from vfpilco.versions import machine, versions
+from vfpilco.watch import Noting, Watcher
 
 
 @dataclass
@@ -73,19 +73,22 @@ def learn(
     chosen = dataclasses.replace(task.settings, **settings)
     task.check()
     chosen.check(trials=trials, seed=seed, horizon=task.horizon)
-    plant = connect(task)
     folder = None if out is None else RunFolder(out)
+    if folder is not None:
+        check_free(folder.path)
+    learner = Learner(task, connect(task), chosen, int(seed), int(trials), folder, watch or Watcher())
     if folder is not None:
         folder.create(
             {
                 "task": describe(task),
                 "settings": dataclasses.asdict(chosen),
-                "seed": seed,
-                "trials": trials,
+                "seed": learner.seed,
+                "trials": learner.trials,
                 "versions": versions(),
+                "machine": machine(),
             }
         )
-    return Learner(task, plant, chosen, seed, trials, folder, watch or Watcher()).run()
+    return learner.run()
 
 
 def describe(task: Task) -> dict[str, Any]:
@@ -98,6 +101,10 @@ def describe(task: Task) -> dict[str, Any]:
         "horizon": task.horizon,
         "explorations": task.explorations,
     }
+
+
+MOST_POINTS = 10_000
+"""Training points beyond which a fit would take hours and tens of gigabytes."""
 
 
 class Learner:
@@ -114,7 +121,7 @@ class Learner:
         watch: Watcher,
     ) -> None:
         self.task, self.settings, self.seed, self.trials = task, settings, seed, trials
-        self.folder, self.watch = folder, watch
+        self.folder, self.watch = folder, Noting(watch)
         self.result = Result(task, settings, seed)
         self.history = VelocityFree(
             task.angles,
@@ -128,13 +135,19 @@ class Learner:
         per_trial = task.horizon - self.history.first_real
         self.rows = per_trial * (task.explorations + trials - 1)
         """The size that training sets are padded to: that of the last trial."""
+        if self.rows > MOST_POINTS:
+            raise UserError(
+                f"{trials} trials of {task.horizon} samples would be {self.rows} training points, and at most "
+                f"{MOST_POINTS} can be learned from: ask for fewer trials."
+            )
         self.plant = plant
 
     def run(self) -> Result:
         """Explore, then learn, improve and execute until the last trial."""
         for i in range(self.task.explorations):
             self.explore(i)
-        policy = make_policy(self.settings, self.history, self.result.trials, self.task.limits)
+        s = self.settings
+        policy = policies.make(s.policy, s.basis_functions, self.history, self.result.trials, self.task.limits)
         params: Params | None = None
         for trial in range(1, self.trials + 1):
             model = self.learn_model(trial)
@@ -147,8 +160,7 @@ class Learner:
     def explore(self, i: int) -> None:
         """Apply exploring inputs; the same seed gives the same ones to every method."""
         self.watch.phase(0, "exploring")
-        rng = np.random.default_rng([self.seed, i])
-        inputs = iter(self.task.exploration.inputs(rng, self.task.horizon, self.task.sampling_time, self.task.limits))
+        inputs = iter(self.task.exploring_inputs(self.seed, i))
         trial = self.on_plant(0, lambda q: next(inputs))
         self.record(trial, {"kind": "explore"})
 
@@ -157,7 +169,8 @@ class Learner:
         self.watch.phase(trial, "learning the model")
         with self.timed(trial, "model"):
             data = TrainingSet.join([self.history.training_set(t) for t in self.result.trials])
-            model = gp.fit(data, self.rows, self.settings.inducing or None, self.result.model)
+            settings = self.settings
+            model = gp.fit(data, self.rows, settings.inducing or None, self.result.model, settings.kernel)
         for remark in model.remarks:
             self.watch.note(remark)
         self.result.model = model
@@ -186,8 +199,9 @@ class Learner:
         # What the model gets wrong at one sample it gets wrong at the next one too: errors drawn anew at every step
         # average out and make a band that is too narrow.
         simulator = self.simulator(policy, self.settings.persistence)
-        predicted = _simulate(simulator, params, posterior, self.key_for(trial, 1), self.settings.particles)
-        predicted = jax.tree.map(np.asarray, predicted)
+        with self.timed(trial, "prediction"):
+            predicted = _simulate(simulator, params, posterior, self.key_for(trial, 1), self.settings.particles)
+            predicted = jax.tree.map(np.asarray, predicted)
         if self.folder is not None:
             self.folder.add_arrays("predictions", trial, {"q": predicted.q, "u": predicted.u})
         self.watch.phase(trial, "running on the plant")
@@ -208,16 +222,20 @@ class Learner:
         return jax.random.fold_in(jax.random.fold_in(self.key, trial), purpose)
 
     def on_plant(self, trial: int, controller: Controller) -> Trial:
-        """Run a trial on the plant; one that fails is kept as a partial file and ends the run."""
+        """Run a trial on the plant and keep it at once; one that fails is kept as a partial file and ends the run."""
         index = len(self.result.trials)
         seed = int(np.random.SeedSequence([self.seed, 1_000_000 + index]).generate_state(1)[0])
         try:
             with self.timed(trial, "plant"):
-                return execute(self.task, self.plant, controller, seed)
-        except PlantError as error:
+                executed = execute(self.task, self.plant, controller, seed)
+        except (PlantError, Interrupted) as error:
             if self.folder is not None and error.partial is not None and len(error.partial.q):
-                self.folder.add_trial(index, error.partial, self.columns, "partial.csv")
+                whole = error.partial.steps == self.task.horizon
+                self.folder.add_trial(index, error.partial, self.columns, "csv" if whole else "partial.csv")
             raise
+        if self.folder is not None:
+            self.folder.add_trial(index, executed, self.columns)
+        return executed
 
     @property
     def columns(self) -> list[str]:
@@ -236,6 +254,7 @@ class Learner:
             "band_coverage": float(inside.mean()),
             "model": {
                 "noise": model.noise.tolist(),
+                "lengthscales": model.lengthscales.tolist(),
                 "one_step_error": errors.one_step.tolist(),
                 "multi_step_error": errors.multi_step.tolist(),
             },
@@ -250,20 +269,19 @@ class Learner:
             "file": f"trials/{index:03d}.csv",
             **row,
             "experience_s": experience,
-            "cost": self.task.total_cost(trial.judged),
-            "success": bool(self.task.success(trial.judged)),
+            **judge(self.task, trial),
         }
-        self.result.rows.append(row)
-        if self.folder is not None:
-            self.folder.add_trial(index, trial, self.columns)
-            self.folder.add_result(row)
-        self.watch.executed(row)
         predicted = row.get("predicted_cost")
         if predicted and not predicted["low"] <= row["cost"] <= predicted["high"]:
             self.watch.note(
                 f"Trial {row['trial']}: the real cost {row['cost']:.1f} is outside the predicted 95 % band "
                 f"{predicted['low']:.1f} to {predicted['high']:.1f}; the model is not yet right where the policy goes."
             )
+        row["notes"], self.watch.notes = self.watch.notes, []
+        self.result.rows.append(row)
+        if self.folder is not None:
+            self.folder.add_result(row)
+        self.watch.executed(row)
 
     @contextmanager
     def timed(self, trial: int, phase: str) -> Iterator[None]:
@@ -274,23 +292,15 @@ class Learner:
             self.folder.add_timing({"trial": trial, "phase": phase, "seconds": time.perf_counter() - begin})
 
 
-def make_policy(settings: Settings, history: VelocityFree, explored: list[Trial], limits: np.ndarray) -> Policy:
-    """The policy to be learned, its input units fixed by the exploration."""
-    x = np.concatenate([history.training_set(t).x for t in explored])
-    kinds = history.input_kinds()
-    units = tuple(input_unit(kind, column) for kind, column in zip(kinds, x.T, strict=True) if kind != "input")
-    circle = tuple(kind == "circle" for kind in kinds if kind != "input")
-    u_max = tuple(limits.tolist())
-    if settings.policy == "mlp":
-        return NeuralNetwork(units, u_max, settings.basis_functions)
-    return RBFNetwork(units, circle, u_max, settings.basis_functions)
-
-
-def input_unit(kind: str, column: np.ndarray) -> float:
-    """The unit of a policy input: one for sines, cosines and positions, its spread for a difference."""
-    if kind == "difference":
-        return float(max(column.std(), 1e-6))
-    return 1.0
+def judge(task: Task, trial: Trial) -> dict[str, Any]:
+    """Cost and success of an execution."""
+    try:
+        return {"cost": task.total_cost(trial.judged), "success": bool(task.success(trial.judged))}
+    except Exception as error:
+        raise UserError(
+            f"The cost or success test of task {task.name!r} failed on a trial ({type(error).__name__}: {error}): "
+            "the trial is kept; mend the task."
+        ) from error
 
 
 @partial(jax.jit, static_argnames=("simulator", "particles"))

@@ -73,7 +73,7 @@ def run(
     """One gradient step per entry of `rates`; the new progress and the cost at every step."""
     devices = mesh(shards)
     local = shards // devices.size
-    per_shard = -(-particles // shards)
+    per_shard = particles // shards
 
     def steps(index: Array, progress: Progress, posterior: Posterior, rates: Array, dropouts: Array):
         def one(progress: Progress, schedule: tuple[Array, Array]) -> tuple[Progress, Array]:
@@ -167,7 +167,7 @@ def _finite_chunk(
     watch: Watcher,
 ) -> tuple[Progress, np.ndarray] | None:
     """The next gradient steps, drawn again where a cost or parameter is not finite; None if that never helps."""
-    for retry in range(RETRIES):
+    for retry in range(RETRIES + 1):
         start = progress if retry == 0 else progress._replace(key=jax.random.fold_in(progress.key, retry))
         after, cost = run(
             simulator, start, posterior, rates, dropouts, particles=settings.particles, shards=settings.shards
@@ -175,5 +175,6 @@ def _finite_chunk(
         cost = np.asarray(cost)
         if np.all(np.isfinite(cost)) and all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(after.params)):
             return after, cost
-        watch.note(f"The expected cost was not finite: the same steps are made with other particles (try {retry + 2}).")
+        if retry == 0:
+            watch.note("The expected cost was not finite: the same steps are made again with other particles.")
     return None

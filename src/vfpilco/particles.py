@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,15 +15,7 @@ from vfpilco.history import VelocityFree
 from vfpilco.policies.base import Params, Policy
 from vfpilco.posterior import Posterior, predict
 from vfpilco.sensors import Sensor
-
-
-@runtime_checkable
-class Start(Protocol):
-    """The distribution p(q_0) that particles start from."""
-
-    def sample(self, key: Array, particles: int, dtype: Any) -> Float[Array, "M d_q"]:
-        """Draw start positions."""
-        ...
+from vfpilco.start import Start
 
 
 class Rollout(NamedTuple):

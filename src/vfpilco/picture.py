@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vfpilco.errors import UserError
+from vfpilco.files import write_whole
 from vfpilco.runfolder import RunFolder
 from vfpilco.task import Task
 
@@ -22,7 +24,7 @@ def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
         matplotlib.use("Agg")
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise UserError("Pictures need matplotlib: pip install 'vfpilco[plot]'.") from error
+        raise UserError("Pictures need matplotlib: pip install matplotlib.") from error
     rows = [row for row in folder.results() if row["kind"] == "policy"]
     if not rows:
         raise UserError(f"{folder.path} has no trial of a policy yet: learn first.")
@@ -63,8 +65,10 @@ def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
         f"cost {row['cost']:.1f}, {outcome}",
         fontsize=11,
     )
-    figure.savefig(file, dpi=130)
+    image = io.BytesIO()
+    figure.savefig(image, dpi=130, format="png")
     plt.close(figure)
+    write_whole(file, image.getvalue())
     return file
 
 

@@ -91,6 +91,8 @@ class RunFolder:
             raise UserError(
                 f"{self.path} has format {got!r}, this version reads {FORMAT}: use the version that made it."
             )
+        if not isinstance(header.get("task"), dict) or not isinstance(header["task"].get("name"), str):
+            raise UserError(f"{self.path / 'run.json'} does not name its task: give the folder of a run.")
         return header
 
     def results(self) -> list[dict[str, Any]]:
@@ -104,7 +106,7 @@ class RunFolder:
             return LearnedPolicy.load(self.path / "policy.safetensors")
         file = self.path / f"policies/{trial:03d}.safetensors"
         if not file.exists():
-            known = sorted(int(f.stem) for f in file.parent.glob("*.safetensors"))
+            known = sorted(int(f.stem) for f in file.parent.glob("*.safetensors") if f.stem.isdigit())
             raise UserError(f"{self.path} has no policy of trial {trial}: it has {known or 'none yet'}.")
         return LearnedPolicy.load(file)
 

@@ -32,6 +32,7 @@ class GaussianNoise:
     std: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "std", tuple(float(s) for s in self.std))
         if not all(np.isfinite(s) and s >= 0 for s in self.std):
             raise UserError(f"A sensor's noise must be zero or positive, got {self.std}: give standard deviations.")
 
@@ -39,4 +40,6 @@ class GaussianNoise:
         return q + np.asarray(self.std) * rng.standard_normal(len(self.std))
 
     def fictitious(self, key: Array, shape: tuple[int, ...], dtype: jax.typing.DTypeLike) -> Float[Array, "..."]:
-        return jax.random.normal(key, shape, dtype) * np.broadcast_to(np.asarray(self.std, dtype), shape[-1:])
+        if shape[-1] != len(self.std):
+            raise UserError(f"The sensor has {len(self.std)} standard deviations for {shape[-1]} positions.")
+        return jax.random.normal(key, shape, dtype) * np.asarray(self.std, dtype)

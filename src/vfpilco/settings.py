@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from dataclasses import dataclass
 from typing import Literal, get_args, get_type_hints
 
@@ -24,7 +25,7 @@ class Settings:
     kernel: Literal["se"] = "se"
     """Covariance function of the GPs: squared exponential with a lengthscale per input."""
     inducing: int = 128
-    """Inducing points of the GP posterior once there are more training points than this; 0: always exact."""
+    """Inducing points of the GP posterior, if the last trial has more training points than this; 0: always exact."""
     particles: int = 400
     """Particles simulated per gradient step."""
     persistence: float = 0.7
@@ -52,11 +53,16 @@ class Settings:
             choices = get_args(get_type_hints(type(self))[field.name])
             if choices and getattr(self, field.name) not in choices:
                 raise unknown(f"{field.name} setting", str(getattr(self, field.name)), choices)
-        whole = {"m_q": 1, "m_u": 0, "particles": 1, "basis_functions": 1, "steps": 1, "shards": 1, "inducing": 0}
-        for name, least in whole.items():
-            _whole(name, getattr(self, name), least)
-        _whole("trials", trials, 1)
-        _whole("seed", seed, 0)
+        least_of = {"m_q": 1, "m_u": 0, "particles": 1, "basis_functions": 1, "steps": 1, "shards": 1, "inducing": 0}
+        for name, least in least_of.items():
+            whole(name, getattr(self, name), least)
+        whole("trials", trials, 1)
+        whole("seed", seed, 0, 2**63 - 1)
+        if 0 < self.inducing < 8:
+            raise UserError(f"inducing must be 0 (always exact) or at least 8, got {self.inducing}.")
+        for name in ("dropout", "persistence", "learning_rate", "final_learning_rate"):
+            if not isinstance(getattr(self, name), numbers.Real):
+                raise UserError(f"{name} must be a number, got {getattr(self, name)!r}.")
         if max(self.m_q, self.m_u) >= horizon - 1:
             raise UserError(
                 f"The memories m_q={self.m_q}, m_u={self.m_u} do not fit in a trial of {horizon} samples: shorten them."
@@ -74,6 +80,9 @@ class Settings:
                 raise UserError(f"{name} must be between 0 and 1, got {getattr(self, name)}: 0.01 is usual.")
 
 
-def _whole(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+def whole(name: str, value: object, least: int, most: int | None = None) -> None:
+    """Refuse what is not a whole number within bounds."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:  # pyright: ignore
         raise UserError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    if most is not None and value > most:  # pyright: ignore[reportOperatorIssue]
+        raise UserError(f"{name} must be a whole number of at most {most}, got {value!r}.")

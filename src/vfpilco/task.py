@@ -9,14 +9,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from vfpilco.errors import UserError
 from vfpilco.exploration import Exploration, FilteredNoise
-from vfpilco.particles import Start
 from vfpilco.plants.base import Plant
 from vfpilco.sensors import Sensor
-from vfpilco.settings import Settings
+from vfpilco.settings import Settings, whole
+from vfpilco.start import Start
 
 
 @dataclass(frozen=True)
@@ -102,13 +102,10 @@ class Task:
                 raise UserError(f"The limit of input {i.name!r} must be positive, got {i.limit}: give it in {i.unit}.")
         if not (np.isfinite(self.sampling_time) and self.sampling_time > 0):
             raise UserError(f"The sampling time must be positive, got {self.sampling_time}: give it in seconds.")
-        if self.horizon < 2 or self.explorations < 1:
-            raise UserError(
-                f"A task needs a horizon of at least 2 samples and at least 1 exploration, got horizon "
-                f"{self.horizon} and explorations {self.explorations}."
-            )
+        whole("horizon", self.horizon, 2)
+        whole("explorations", self.explorations, 1)
         self._check_cost()
-        self._check_shapes()
+        self._check_parts()
 
     def _check_cost(self) -> None:
         probe = jnp.zeros((3, 5, len(self.positions)))
@@ -129,33 +126,31 @@ class Task:
         if not np.all(np.isfinite(np.asarray(cost))):
             raise UserError(f"The cost of task {self.name!r} is not finite at the origin: make it finite everywhere.")
 
-    def _check_shapes(self) -> None:
-        """Draw once from everything that has one entry per position."""
-        d_q = len(self.positions)
+    def _check_parts(self) -> None:
+        """Use every other part once, so that what does not fit is found before the plant moves."""
+        d_q, key = len(self.positions), jax.random.key(0)
         parts: dict[str, Callable[[], Any]] = {
-            "start": lambda: self.start.sample(jax.random.key(0), 3, np.float32).shape == (3, d_q),
-            "sensor": lambda: self.sensor.fictitious(jax.random.key(0), (3, d_q), np.float32).shape == (3, d_q),
+            "start": lambda: np.shape(self.start.sample(key, 3, np.float32)) == (3, d_q),
+            "sensor": lambda: np.shape(self.sensor.fictitious(key, (3, d_q), np.float32)) == (3, d_q),
             "success": lambda: self.success(np.zeros((self.horizon + 1, d_q))) in (True, False),
+            "exploration": lambda: self.exploring_inputs(0, 0).shape == (self.horizon, len(self.inputs)),
         }
         for name, fits in parts.items():
             try:
-                problem = "" if fits() else "it gives something of another shape"
+                problem = "" if fits() else "what it gives has another shape"
+                hash(getattr(self, name))
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}".splitlines()[0]
             if problem:
                 raise UserError(
-                    f"The {name} of task {self.name!r} does not fit its {d_q} positions "
-                    f"{', '.join(p.name for p in self.positions)} ({problem}): give it one entry per position."
+                    f"The {name} of task {self.name!r} does not fit {d_q} positions, {len(self.inputs)} inputs and "
+                    f"{self.horizon} samples of {self.sampling_time:.3g} s ({problem}): mend it in the task."
                 )
 
-
-@dataclass(frozen=True)
-class GaussianStart:
-    """Particles start from a Gaussian around `mean`."""
-
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-
-    def sample(self, key: Array, particles: int, dtype: Any) -> Float[Array, "M d_q"]:
-        gauss = jax.random.normal(key, (particles, len(self.mean)), dtype)
-        return jnp.asarray(self.mean, dtype) + gauss * jnp.asarray(self.std, dtype)
+    def exploring_inputs(self, seed: int, i: int) -> np.ndarray:
+        """The inputs of the i-th exploration; the seed alone decides, so every method explores alike."""
+        rng = np.random.default_rng([seed, i])
+        inputs = np.asarray(self.exploration.inputs(rng, self.horizon, self.sampling_time, self.limits), dtype=float)
+        if not np.all(np.isfinite(inputs)):
+            raise UserError(f"The exploration of task {self.name!r} gave inputs that are not finite: mend it.")
+        return inputs

@@ -31,3 +31,9 @@ class Trial:
     def judged(self) -> Float[np.ndarray, "samples d_q"]:
         """The positions a trial is judged on: the true ones where they are known."""
         return self.q if self.true is None else self.true
+
+
+def unwrap(q: np.ndarray, before: np.ndarray, angles: tuple[bool, ...]) -> np.ndarray:
+    """`q` with each angle moved by whole turns to within half a turn of the one before."""
+    turns = np.round((q - before) / (2 * np.pi)) * np.asarray(angles)
+    return q - 2 * np.pi * turns

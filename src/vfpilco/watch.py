@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 
 class Watcher:
-    """Hears of everything that happens in a run; does nothing with it. Override what you want to know."""
+    """Hears of everything that happens in a run. Override what you want to know."""
 
     def phase(self, trial: int, name: str) -> None:
         """A phase of a trial begins (trial 0 is the exploration)."""
@@ -18,4 +19,17 @@ class Watcher:
         """The plant was run; `row` is the line of results.jsonl."""
 
     def note(self, text: str) -> None:
-        """Something a person should know."""
+        """Something a person should know: logged as a warning unless overridden."""
+        logging.getLogger("vfpilco").warning(text)
+
+
+class Noting(Watcher):
+    """Passes everything on to another watcher and keeps the notes."""
+
+    def __init__(self, other: Watcher) -> None:
+        self.phase, self.step, self.executed, self.other = other.phase, other.step, other.executed, other
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+        self.other.note(text)

@@ -9,7 +9,8 @@ import numpy as np
 
 from vfpilco.plants.cartpole import CartPole
 from vfpilco.sensors import GaussianNoise
-from vfpilco.task import GaussianStart, Input, Position, Task
+from vfpilco.start import GaussianStart
+from vfpilco.task import Input, Position, Task
 
 SAMPLING_TIME = 1 / 30
 SENSOR = GaussianNoise((1e-3, 2e-3))
