@@ -75,4 +75,4 @@ def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
 def _band(axis: Any, t: np.ndarray, particles: np.ndarray) -> None:
     low, high = np.quantile(particles, [0.025, 0.975], axis=1)
     axis.fill_between(t, low, high, color=PREDICTED, alpha=0.25, linewidth=0, label="95 % of the particles")
-    axis.plot(t, particles.mean(1), color=PREDICTED, linewidth=1)
+    axis.plot(t, np.median(particles, axis=1), color=PREDICTED, linewidth=1, label="their median")

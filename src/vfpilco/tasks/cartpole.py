@@ -60,7 +60,7 @@ def draw(axis: Any, q: np.ndarray, sampling_time: float) -> None:
         axis.plot([q[i, 0], tip[i, 0]], [0, tip[i, 1]], color=colour, linewidth=2.5, solid_capstyle="round", zorder=2)
         axis.plot(q[i, 0], 0, marker="s", color=colour, markersize=9, markeredgecolor="#374151", zorder=3)
     axis.set_aspect("equal")
-    axis.set_xlim(-1.3, 1.3)
+    axis.set_xlim(-1.0, 1.0)
     axis.set_ylim(-0.6, 0.6)
     axis.set_xlabel("p [m]")
     axis.set_ylabel("height [m]")
