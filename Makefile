@@ -20,8 +20,8 @@ demo: $(INSTALLED)
 	@$(BIN)/vfpilco learn cartpole
 
 test: $(INSTALLED)
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
 	$(BIN)/pyright
 	$(BIN)/python -m pytest
 
