@@ -117,9 +117,9 @@ def test_fitted_objective_is_the_likelihood_up_to_a_constant_and_the_penalty():
 
     def penalised(theta: Hyperparameters) -> float:
         gaps = [
-            (theta.kernel.log_lengthscales - centre.kernel.log_lengthscales) / gp.PRIOR_WIDTH.kernel.log_lengthscales,
-            np.atleast_1d(theta.kernel.log_scale - centre.kernel.log_scale) / gp.PRIOR_WIDTH.kernel.log_scale,
-            np.atleast_1d(theta.log_noise - centre.log_noise) / gp.PRIOR_WIDTH.log_noise,
+            (theta.kernel.log_lengthscales - centre.kernel.log_lengthscales) / centre.kernel.guard().log_lengthscales,
+            np.atleast_1d(theta.kernel.log_scale - centre.kernel.log_scale) / centre.kernel.guard().log_scale,
+            np.atleast_1d(theta.log_noise - centre.log_noise) / gp.NOISE_GUARD,
         ]
         return -float(likelihood(theta, *data)) + 0.5 * float((np.concatenate(gaps) ** 2).sum())
 

@@ -75,7 +75,7 @@ def test_result_holds_policy_trials_and_model(small_run):
 
 def test_csv_has_the_columns_rows_and_digits_that_are_promised(small_run):
     result, folder, _ = small_run
-    rows = list(csv.reader((folder.path / "trials/001.csv").open()))
+    rows = list(csv.reader((folder.path / "trials/001.csv").read_text().splitlines()))
     assert rows[0] == ["t", "p", "alpha", "force"]
     assert len(rows) == 1 + 91
     assert rows[-1][3] == ""

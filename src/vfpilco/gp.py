@@ -98,9 +98,13 @@ def _loss_and_gradient(theta: Hyperparameters, centre: Hyperparameters, x: Array
     return _misfit(y, factor, alpha) + penalty, jax.tree.map(jnp.add, gradient, pull)
 
 
+NOISE_GUARD = 3.0
+"""Standard deviation of the logarithm of the noise around its starting point."""
+
+
 def _penalty(theta: Hyperparameters, centre: Hyperparameters) -> Array:
     """A Gaussian on the logarithms around the starting point: the guard against bad optima."""
-    width = Hyperparameters(theta.kernel.guard(), 3.0)  # pyright: ignore[reportArgumentType]
+    width = Hyperparameters(theta.kernel.guard(), NOISE_GUARD)  # pyright: ignore[reportArgumentType]
     terms = jax.tree.map(lambda t, c, w: 0.5 * (((t - c) / w) ** 2).sum(), theta, centre, width)
     return jnp.asarray(sum(jax.tree.leaves(terms)))
 
@@ -111,15 +115,14 @@ def starting_point(x: np.ndarray, kernel: str = "se") -> Hyperparameters:
     return Hyperparameters(KERNELS[kernel].start(spread), np.array(np.log(0.1)))  # pyright: ignore
 
 
-def fit_joint(x: np.ndarray, y: np.ndarray, starts: list[Hyperparameters], rows: int) -> tuple[Hyperparameters, float]:
-    """The hyperparameters of one joint: the best of the optima found from `starts`, and how well it explains the data.
-
-    The last start is the centre of the guard.
-    """
+def fit_joint(
+    x: np.ndarray, y: np.ndarray, starts: list[Hyperparameters], rows: int, kernel: str = "se"
+) -> tuple[Hyperparameters, float]:
+    """The hyperparameters of one joint, the best of the optima found from `starts`, and how well they fit."""
     pad = rows - len(y)
     real = jnp.asarray(np.r_[np.ones(len(y)), np.zeros(pad)])
     x_padded, y_padded = jnp.asarray(np.pad(x, ((0, pad), (0, 0)))), jnp.asarray(np.pad(y, (0, pad)))
-    centre = starts[-1]
+    centre = starting_point(x, kernel)
     flat_centre, unflatten = jax.flatten_util.ravel_pytree(jax.tree.map(jnp.asarray, centre))
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
@@ -154,7 +157,7 @@ def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | No
             rescale = np.log(np.asarray(previous.posterior.y_scale)[j] / y_scale[j])
             old = joint(previous.hyperparameters, j)
             starts.insert(0, Hyperparameters(old.kernel.rescale(rescale), old.log_noise + rescale))
-        fits.append(fit_joint(data.x, y, starts, rows))
+        fits.append(fit_joint(data.x, y, starts, rows, kernel))
     theta = jax.tree.map(lambda *leaves: np.stack(leaves), *[theta for theta, _ in fits])
     posterior, jitter = condition(theta, data.x, target / y_scale, y_scale, rows, inducing)
     if jitter > 1e-6:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -29,7 +30,7 @@ class Sensor(Protocol):
 class GaussianNoise:
     """Independent Gaussian noise with one standard deviation per position."""
 
-    std: tuple[float, ...]
+    std: Sequence[float]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "std", tuple(float(s) for s in self.std))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -23,8 +24,8 @@ class Start(Protocol):
 class GaussianStart:
     """Particles start from a Gaussian around `mean`."""
 
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
+    mean: Sequence[float]
+    std: Sequence[float]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mean", tuple(float(m) for m in self.mean))
