@@ -7,6 +7,7 @@ import dataclasses
 import io
 import itertools
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -180,7 +181,8 @@ def finish(console: Console, result: Result, out: Path, picture: str | None) -> 
     if picture:
         console.print(f"picture   {picture}", highlight=False, markup=False, soft_wrap=True)
     console.print(f"run       {out}", highlight=False, markup=False, soft_wrap=True)
-    console.print(f"again     vfpilco evaluate {out}", highlight=False, markup=False, soft_wrap=True)
+    program = "vfpilco" if shutil.which("vfpilco") else sys.argv[0]
+    console.print(f"again     {program} evaluate {out}", highlight=False, markup=False, soft_wrap=True)
 
 
 def run_evaluate(argv: list[str]) -> None:
