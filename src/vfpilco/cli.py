@@ -1,4 +1,4 @@
-"""The command line: `vfpilco tasks | learn | evaluate`."""
+"""The command line: `vfpilco tasks | learn | evaluate | bench`."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ from tyro.conf import OmitArgPrefixes, Positional, arg
 
 import vfpilco
 from vfpilco import tasks
-from vfpilco.display import Display, results_table
+from vfpilco.bench import SIZES, bench
+from vfpilco.display import Display, bench_table, results_table
 from vfpilco.errors import UserError, unknown
 from vfpilco.evaluate import evaluate
-from vfpilco.learn import Result, learn
+from vfpilco.learn import MOST_POINTS, Result, learn
 from vfpilco.picture import draw_run
 from vfpilco.runfolder import RunFolder, check_free
-from vfpilco.settings import Settings
+from vfpilco.settings import Settings, whole
 
 USAGE = """vfpilco: learn to control a machine from raw position measurements
 
   vfpilco tasks                 what can be learned
   vfpilco learn TASK            learn it            (vfpilco learn TASK --help: every setting)
   vfpilco evaluate RUN          run a learned policy on the plant
+  vfpilco bench                 how fast a gradient step is on this machine
   vfpilco --version
 """
 
@@ -77,6 +79,16 @@ class Evaluate:
     """Print the results as one JSON object."""
 
 
+@dataclass(frozen=True)
+class Bench:
+    """Measure how fast a gradient step is on this machine, against a plain version and against its floor."""
+
+    sizes: tuple[int, ...] = SIZES
+    """Training points to measure at."""
+    json: bool = False
+    """Print the results as one JSON object."""
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run a command; the exit code is 0, or 2 for something the user can mend."""
     argv = sys.argv[1:] if argv is None else argv
@@ -84,6 +96,7 @@ def main(argv: list[str] | None = None) -> int:
         "tasks": list_tasks,
         "learn": run_learn,
         "evaluate": run_evaluate,
+        "bench": run_bench,
     }
     try:
         if not argv or argv[0] in ("-h", "--help"):
@@ -200,3 +213,15 @@ def run_evaluate(argv: list[str]) -> None:
         return
     print(f"{args.run}: {sum(found.successes)} of {args.episodes} episodes succeeded ({summary['success_rate']:.0%})")
     print(f"cost {summary['cost_mean']:.1f} ± {summary['cost_std']:.1f}, worst {summary['cost_worst']:.1f}")
+
+
+def run_bench(argv: list[str]) -> None:
+    """`vfpilco bench`: a table of times and ratios, all from one run."""
+    args = parse(Bench, argv, "bench")
+    for size in args.sizes:
+        whole("sizes", size, 20, MOST_POINTS)
+    measured = bench(args.sizes)
+    if args.json:
+        print(json.dumps(measured))
+    else:
+        Console().print(bench_table(measured["gradient_step"]))

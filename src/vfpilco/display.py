@@ -95,3 +95,22 @@ def results_table(rows: list[dict[str, Any]]) -> Table:
             "[green]yes[/]" if row["success"] else "no",
         )
     return table
+
+
+def bench_table(rows: list[dict[str, Any]]) -> Table:
+    """The table of gradient steps: time, ratios, memory."""
+    table = Table(title="one gradient step, 400 particles, 90 time steps, two joints", header_style="bold")
+    for name in ("points", "ms", "times faster than plain", "times the floor", "MB", "compile s", "fit s"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        speedup = row["speedup_vs_reference"]
+        table.add_row(
+            str(row["n"]),
+            f"{1e3 * row['seconds']:.0f}",
+            "" if speedup is None else f"{speedup:.1f}",
+            f"{row['ratio_to_floor']:.2f}",
+            f"{row['peak_mb']:.0f}",
+            f"{row['compile_seconds']:.1f}",
+            f"{row['fit_seconds']:.1f}",
+        )
+    return table

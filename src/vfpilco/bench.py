@@ -1,0 +1,241 @@
+"""How fast a gradient step is: against a plain version of the same step, and against what it cannot do without.
+
+Every size is measured in a process of its own, so that its peak of memory is its own. All numbers of a table come from
+one run: machines are noisy, ratios less so.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import PartitionSpec
+from jaxtyping import Array
+
+from vfpilco import gp, optimise, policies, tasks
+from vfpilco.errors import UserError
+from vfpilco.execute import execute
+from vfpilco.gp import Hyperparameters
+from vfpilco.history import TrainingSet, VelocityFree
+from vfpilco.kernels import SquaredExponential
+from vfpilco.particles import Simulator
+from vfpilco.policies import Params
+from vfpilco.posterior import Posterior
+from vfpilco.settings import Settings
+
+SIZES = (90, 180, 450, 900, 1800)
+REFERENCE_UP_TO = 450
+"""Training points up to which the plain version is measured; beyond, it only takes longer."""
+STEPS = 8
+"""Gradient steps per measurement."""
+
+
+def bench(sizes: tuple[int, ...] = SIZES) -> dict[str, Any]:
+    """Measure gradient steps for training sets of these sizes, and the fit of hyperparameters."""
+    rows = []
+    for n in sizes:
+        ours = _in_own_process("ours", n)
+        plain = _in_own_process("reference", n) if n <= REFERENCE_UP_TO else None
+        rows.append(
+            {
+                "n": n,
+                "seconds": ours["seconds"],
+                "speedup_vs_reference": None if plain is None else plain["seconds"] / ours["seconds"],
+                "ratio_to_floor": ours["seconds"] / ours["floor"],
+                "peak_mb": ours["peak_mb"],
+                "compile_seconds": ours["compile_seconds"],
+                "particle_steps_per_second": ours["particle_steps"] / ours["seconds"],
+                "fit_seconds": ours["fit_seconds"],
+            }
+        )
+    return {"gradient_step": rows, "devices": len(jax.devices())}
+
+
+def _in_own_process(what: str, n: int) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "vfpilco.bench", what, str(n)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise UserError(f"Measuring {what} at {n} points failed: {done.stderr.strip().splitlines()[-1]}.")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The cart-pole at a given number of training points, with hyperparameters of the usual size."""
+
+    data: TrainingSet
+    simulator: Simulator
+    settings: Settings
+
+    @staticmethod
+    def make(n: int) -> Problem:
+        """`n` points of as many explorations as it takes."""
+        task = tasks.load("cartpole")
+        settings = task.settings
+        history = VelocityFree(task.angles, len(task.inputs), settings.m_q, settings.m_u)
+        trials = []
+        for seed in range(-(-n // (task.horizon - history.first_real))):
+            inputs = iter(task.exploring_inputs(seed, 0))
+            trials.append(execute(task, task.plant(), lambda q, u=inputs: next(u), seed))
+        data = TrainingSet(*(column[:n] for column in TrainingSet.join([history.training_set(t) for t in trials])))
+        policy = policies.make(settings.policy, settings.basis_functions, history, trials, task.limits)
+        simulator = Simulator(history, policy, task.sensor, task.start, task.cost, task.horizon)
+        return Problem(data, simulator, settings)
+
+    def posterior(self, inducing: int | None) -> Posterior:
+        """The posterior under fixed hyperparameters: lengthscales of three spreads, noise a fifth of the signal."""
+        target = self.data.y - self.data.prior
+        y_scale = target.std(0)
+        joints = len(y_scale)
+        start = gp.starting_point(self.data.x)
+        kernel = SquaredExponential(
+            np.stack([start.kernel.log_lengthscales] * joints),  # pyright: ignore[reportArgumentType]
+            np.full(joints, np.log(3.0)),  # pyright: ignore[reportArgumentType]
+        )
+        theta = Hyperparameters(kernel, np.full(joints, np.log(0.2)))  # pyright: ignore[reportArgumentType]
+        return gp.condition(theta, self.data.x, target / y_scale, y_scale, len(self.data.x), inducing)[0]
+
+    def params(self, dtype: str) -> Params:
+        """A policy to start from."""
+        return {k: jnp.asarray(v, dtype) for k, v in self.simulator.policy.init(jax.random.key(0)).items()}
+
+
+def measure(function: Callable[[], Any], repeats: int = 5) -> tuple[float, float]:
+    """The median time of a call, and how much longer the first one took."""
+    times = []
+    for _ in range(repeats + 1):
+        begin = time.perf_counter()
+        jax.block_until_ready(function())
+        times.append(time.perf_counter() - begin)
+    typical = float(np.median(times[1:]))
+    return typical, max(times[0] - typical, 0.0)
+
+
+def measure_ours(n: int) -> dict[str, Any]:
+    """A gradient step as `learn` makes it, its floor at the same shapes, memory, and a fit."""
+    problem = Problem.make(n)
+    settings = problem.settings
+    posterior = problem.posterior(settings.inducing or None).cast(settings.precision)
+    progress = optimise.begin(problem.params(settings.precision), jax.random.key(1), settings.shards)
+    posterior = optimise.everywhere(posterior, settings.shards)
+    rates = np.full(STEPS, 1e-3, settings.precision)
+    dropouts = np.full(STEPS, settings.dropout, settings.precision)
+    step = partial(
+        optimise.run, problem.simulator, progress, posterior, rates, dropouts,
+        particles=settings.particles, shards=settings.shards,
+    )  # fmt: skip
+    seconds, compiling = measure(step)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    floor = measure_floor(problem, posterior)
+    begin = time.perf_counter()
+    gp.fit(problem.data, n, settings.inducing or None)
+    return {
+        "seconds": seconds / STEPS,
+        "compile_seconds": compiling,
+        "peak_mb": peak,
+        "floor": floor,
+        "fit_seconds": time.perf_counter() - begin,
+        "particle_steps": settings.particles * problem.simulator.horizon,
+    }
+
+
+def measure_floor(problem: Problem, posterior: Posterior) -> float:
+    """The products and exponentials of a gradient step and nothing else, on as many devices.
+
+    Per time step: kernel product, exp, mean and variance products of every GP; the policy's forward and backward.
+    """
+    settings = problem.settings
+    params = problem.params(settings.precision)
+    mesh = optimise.mesh(settings.shards)
+    shared = (posterior.z, posterior.a, posterior.w, params["centers"], params["weights"])
+
+    def particles(x: Array, z: Array, a: Array, w: Array, c: Array, weights: Array) -> Array:
+        def step(x: Array, _: None) -> tuple[Array, None]:
+            total = jnp.zeros((), x.dtype)
+            for j in range(len(z)):
+                k = jnp.exp(x @ z[j].T)
+                v = k @ w[j]
+                total = total + (k @ a[j]).sum() + (v * v).sum()
+            s = x[:, : c.shape[1]]
+            g = jnp.exp(s @ c.T)
+            u = g @ weights
+            h = g * (u @ weights.T)
+            total = total + (h.T @ s).sum() + (g.T @ u).sum()
+            back = jnp.pad(h @ c, ((0, 0), (0, x.shape[1] - c.shape[1])))
+            return jnp.tanh(1e-6 * back + 1e-9 * total), None
+
+        return jax.lax.scan(step, x[0], None, length=problem.simulator.horizon)[0][None]
+
+    spread = jax.shard_map(
+        particles,
+        mesh=mesh,
+        in_specs=(PartitionSpec("particles"), *[PartitionSpec()] * len(shared)),
+        out_specs=PartitionSpec("particles"),
+        check_vma=False,
+    )
+    x = jnp.zeros((mesh.size, settings.particles // mesh.size, posterior.z.shape[2]), posterior.a.dtype)
+    return measure(partial(jax.jit(spread), x, *shared))[0]
+
+
+def measure_reference(n: int) -> dict[str, Any]:
+    """The same step written plainly: float64, exact posterior, ordinary autodiff; jitted, scanned, on all cores."""
+    problem = Problem.make(n)
+    settings = problem.settings
+    posterior = jax.tree.map(jnp.asarray, problem.posterior(None))
+    simulator, history = problem.simulator, problem.simulator.history
+    inverse = posterior.w @ posterior.w.transpose(0, 2, 1)
+
+    def predict(x: Array) -> tuple[Array, Array]:
+        means, variances = [], []
+        for j in range(posterior.joints):
+            kernel = jax.tree.map(lambda leaf, j=j: leaf[j], posterior.kernel)
+            k = kernel.cross(x, posterior.z[j])
+            means.append(k @ posterior.a[j] * posterior.y_scale[j])
+            variance = kernel.diagonal(x) - (k @ inverse[j] * k).sum(-1)
+            variances.append(jnp.maximum(variance, 1e-9) * posterior.y_scale[j] ** 2)
+        return jnp.stack(means, 1), jnp.stack(variances, 1)
+
+    def policy(params: Params, x: Array, keep: Array) -> Array:
+        scaled = x / jnp.asarray(simulator.policy.scale) * jnp.exp(-params["log_lengthscales"])  # pyright: ignore
+        a = params["centers"] * jnp.exp(-params["log_lengthscales"])
+        basis = jnp.exp(2 * scaled @ a.T - (scaled**2).sum(-1, keepdims=True) - (a**2).sum(-1)) * keep
+        limits = jnp.asarray(simulator.policy.limits)  # pyright: ignore[reportAttributeAccessIssue]
+        return limits * jnp.tanh(basis @ params["weights"] / limits)
+
+    def expected_cost(params: Params, key: Array) -> Array:
+        keys = jax.random.split(key, 4)
+        q0 = simulator.start.sample(keys[0], settings.particles, jnp.float64)
+        noise = simulator.sensor.fictitious(keys[1], (simulator.horizon, *q0.shape), jnp.float64)
+        gauss = jax.random.normal(keys[2], noise.shape)
+        keep = simulator.policy.dropout(keys[3], settings.particles, settings.dropout, jnp.float64)
+
+        def step(carry, drawn):
+            state, seen = carry
+            u = policy(params, history.policy_input(seen), keep)
+            mean, variance = predict(history.gp_input(state, u))
+            change = history.prior_mean(state) + mean + jnp.sqrt(variance) * drawn[1]
+            state = history.advance(state, u, change)
+            q = state.q[..., 0, :]
+            return (state, history.push(seen, q + drawn[0], u)), simulator.cost(q).mean()
+
+        return jax.lax.scan(step, (history.begin(q0), history.begin(q0)), (noise, gauss))[1].sum()
+
+    gradient = jax.jit(jax.value_and_grad(expected_cost))
+    seconds, _ = measure(partial(gradient, problem.params("float64"), jax.random.key(1)), repeats=3)
+    return {"seconds": seconds}
+
+
+if __name__ == "__main__":
+    measured = {"ours": measure_ours, "reference": measure_reference}[sys.argv[1]](int(sys.argv[2]))
+    print(json.dumps(measured))
