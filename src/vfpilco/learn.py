@@ -228,13 +228,13 @@ class Learner:
         try:
             with self.timed(trial, "plant"):
                 executed = execute(self.task, self.plant, controller, seed)
+                if self.folder is not None:
+                    self.folder.add_trial(index, executed, self.columns)
         except (PlantError, Interrupted) as error:
             if self.folder is not None and error.partial is not None and len(error.partial.q):
                 whole = error.partial.steps == self.task.horizon
                 self.folder.add_trial(index, error.partial, self.columns, "csv" if whole else "partial.csv")
             raise
-        if self.folder is not None:
-            self.folder.add_trial(index, executed, self.columns)
         return executed
 
     @property
