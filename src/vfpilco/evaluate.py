@@ -8,7 +8,6 @@ import numpy as np
 
 from vfpilco.controller import LearnedPolicy
 from vfpilco.execute import connect, execute
-from vfpilco.learn import judge
 from vfpilco.settings import whole
 from vfpilco.task import Task
 
@@ -40,7 +39,7 @@ def evaluate(task: Task, policy: LearnedPolicy, episodes: int = 20, seed: int = 
     for child in np.random.SeedSequence([seed, 2_000_000]).spawn(episodes):
         policy.reset()
         trial = execute(task, plant, policy, int(child.generate_state(1)[0]))
-        judged = judge(task, trial)
+        judged = task.judge(trial.judged)
         costs.append(judged["cost"])
         successes.append(judged["success"])
     return Evaluation(costs, successes)

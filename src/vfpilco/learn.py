@@ -269,7 +269,7 @@ class Learner:
             "file": f"trials/{index:03d}.csv",
             **row,
             "experience_s": experience,
-            **judge(self.task, trial),
+            **self.task.judge(trial.judged),
         }
         predicted = row.get("predicted_cost")
         if predicted and not predicted["low"] <= row["cost"] <= predicted["high"]:
@@ -290,17 +290,6 @@ class Learner:
         yield
         if self.folder is not None:
             self.folder.add_timing({"trial": trial, "phase": phase, "seconds": time.perf_counter() - begin})
-
-
-def judge(task: Task, trial: Trial) -> dict[str, Any]:
-    """Cost and success of an execution."""
-    try:
-        return {"cost": task.total_cost(trial.judged), "success": bool(task.success(trial.judged))}
-    except Exception as error:
-        raise UserError(
-            f"The cost or success test of task {task.name!r} failed on a trial ({type(error).__name__}: {error}): "
-            "the trial is kept; mend the task."
-        ) from error
 
 
 @partial(jax.jit, static_argnames=("simulator", "particles"))

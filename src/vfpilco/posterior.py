@@ -6,11 +6,11 @@ Both forms are the same three arrays: with k = k(x, Z),
 
 Exact: Z = X, and with K = Q κ Qᵀ, a = (K + σ²I)⁻¹ y and W = Q (κ + σ²)^-½. Projected on U inducing points: with
 K_zz = L Lᵀ, A = L⁻¹ K_zx / σ and A Aᵀ = E δ Eᵀ, a = L⁻ᵀ (I + A Aᵀ)⁻¹ A y / σ and W = L⁻ᵀ E (δ / (1 + δ))^½; directions
-that the data say nothing about (small δ) are left out of W. Far from the data k = 0 and the variance is the prior's.
+that the data say least about (small δ) are left out of W. Far from the data k = 0 and the variance is the prior's.
 
 The variance is a small difference of large numbers. Written with W, whose columns are directions in which the data
 speak, its rounding error in float32 is some 1e-6 of the prior variance; written with the inverse covariance itself it
-is ten thousand times more.
+is orders of magnitude more.
 """
 
 from __future__ import annotations

@@ -87,6 +87,16 @@ class Task:
         """Σ c(q_t) over a trial."""
         return float(np.sum(np.asarray(self.cost(jnp.asarray(q)), dtype=float)))
 
+    def judge(self, q: Float[np.ndarray, "samples d_q"]) -> dict[str, Any]:
+        """Cost and success of a trial."""
+        try:
+            return {"cost": self.total_cost(q), "success": bool(self.success(q))}
+        except Exception as error:
+            raise UserError(
+                f"The cost or success test of task {self.name!r} failed on a trial ({type(error).__name__}: {error}): "
+                "the trial is kept; mend the task."
+            ) from error
+
     def check(self) -> None:
         """Refuse what cannot be learned, with a sentence that says why."""
         names = [p.name for p in self.positions] + [i.name for i in self.inputs]
