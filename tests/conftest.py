@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
+
+# What tests compile is shared by the programs they start, and leaves nothing behind.
+CACHE = tempfile.TemporaryDirectory(prefix="vfpilco-compiled-", ignore_cleanup_errors=True)
+os.environ["JAX_COMPILATION_CACHE_DIR"] = CACHE.name
+os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
 
 import numpy as np
 import pytest

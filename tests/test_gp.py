@@ -146,13 +146,35 @@ def test_fit_ends_no_worse_than_any_of_its_starts():
     centre = gp.starting_point(x)
     rng = np.random.default_rng(0)
     starts = [centre] + [jax.tree.map(lambda leaf: leaf + rng.normal(size=leaf.shape), centre) for _ in range(3)]
-    alone = [gp.fit_joint(x, y, [start], 60)[1] for start in starts]
-    for start, reached in zip(starts, alone, strict=True):
+    for start in starts:
         at_start = -float(gp._loss_and_gradient(start, centre, *padded(x, y, 60))[0])
+        theta, reached = gp.climb(x, y, start, 60)
         assert reached >= at_start
-    theta, together = gp.fit_joint(x, y, starts, 60)
-    assert together == pytest.approx(max(alone), abs=1e-9)
-    assert -float(gp._loss_and_gradient(theta, centre, *padded(x, y, 60))[0]) == pytest.approx(together, abs=1e-9)
+        assert -float(gp._loss_and_gradient(theta, centre, *padded(x, y, 60))[0]) == pytest.approx(reached, abs=1e-9)
+
+
+def test_joints_fitted_together_are_those_fitted_alone_to_the_bit():
+    x, y = points(50)
+    together = gp.fit(TrainingSet(x, y, np.zeros((50, 2))), rows=60, inducing=None)
+    for j in range(2):
+        alone = gp.climb(x, (y / y.std(0))[:, j], gp.starting_point(x), 60)
+        assert together.score[j] == alone.score
+        for ours, expected in zip(jax.tree.leaves(together.hyperparameters), jax.tree.leaves(alone[0]), strict=True):
+            np.testing.assert_array_equal(ours[j], expected)
+
+
+@pytest.mark.parametrize("rows", [40, 55])
+def test_predicting_exactly_is_what_the_exact_posterior_predicts(rows):
+    x, y = points(40)
+    data = TrainingSet(x, 3 + y * Y_SCALE, np.full((40, 1), 3.0))
+    exact, projected = (
+        Model(THETA, gp.condition(THETA, x, y, Y_SCALE, rows, inducing)[0], 40, (0.0, 0.0)) for inducing in (None, 10)
+    )
+    assert exact.exact
+    assert not projected.exact
+    query = np.random.default_rng(9).normal(size=(25, 3)) * 1.5
+    for ours, expected in zip(gp.predict_exactly(projected, data, rows, query), exact.predict(query), strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-6, atol=1e-9)
 
 
 def test_warm_start_is_carried_over_in_the_units_of_the_new_targets_and_never_ends_worse():

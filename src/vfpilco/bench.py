@@ -237,5 +237,6 @@ def measure_reference(n: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    jax.config.update("jax_enable_compilation_cache", False)  # so that compiling is measured too
     measured = {"ours": measure_ours, "reference": measure_reference}[sys.argv[1]](int(sys.argv[2]))
     print(json.dumps(measured))

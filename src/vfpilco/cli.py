@@ -21,7 +21,7 @@ from tyro.conf import OmitArgPrefixes, Positional, arg
 import vfpilco
 from vfpilco import tasks
 from vfpilco.bench import SIZES, bench
-from vfpilco.display import Display, bench_table, results_table
+from vfpilco.display import Display, bench_table, posterior_sentence, results_table
 from vfpilco.errors import UserError, unknown
 from vfpilco.evaluate import evaluate
 from vfpilco.learn import MOST_POINTS, Result, learn
@@ -191,6 +191,7 @@ def try_picture(task: Any, out: Path, display: Display) -> str | None:
 def finish(console: Console, result: Result, out: Path, picture: str | None) -> None:
     """What a person sees at the end of a run."""
     console.print(results_table(result.rows))
+    console.print(f"posterior {posterior_sentence(result.rows)}", highlight=False, markup=False, soft_wrap=True)
     if picture:
         console.print(f"picture   {picture}", highlight=False, markup=False, soft_wrap=True)
     console.print(f"run       {out}", highlight=False, markup=False, soft_wrap=True)

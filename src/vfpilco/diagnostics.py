@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from vfpilco import gp
 from vfpilco.gp import Model
-from vfpilco.history import VelocityFree
+from vfpilco.history import TrainingSet, VelocityFree
 from vfpilco.trial import Trial
 
 LOOKAHEAD = 10
@@ -35,3 +36,24 @@ def errors(model: Model, history: VelocityFree, trial: Trial) -> ModelErrors:
         window = history.advance(window, u, change)
     multi_step = window.q[:, 0] - trial.q[starts + ahead]
     return ModelErrors(*(np.sqrt(np.mean(e**2, axis=0)) for e in (one_step, multi_step)))
+
+
+class ProjectionLoss(NamedTuple):
+    """What a projected posterior loses against the exact one on data neither has seen, per position."""
+
+    error: Float[np.ndarray, "d_q"]
+    """By which share its one-step error is larger."""
+    log_density: Float[np.ndarray, "d_q"]
+    """By how much less likely it finds a measured change, in nats per sample."""
+
+
+def projection_loss(model: Model, data: TrainingSet, rows: int, held_out: TrainingSet) -> ProjectionLoss:
+    """Compare `model` with the exact posterior of its training set, which is padded to `rows`."""
+    target = held_out.y - held_out.prior
+    scores = []
+    for mean, variance in (model.predict(held_out.x), gp.predict_exactly(model, data, rows, held_out.x)):
+        spread = variance + model.noise**2
+        squares = (target - mean) ** 2
+        scores.append((np.sqrt(squares.mean(0)), -0.5 * (squares / spread + np.log(2 * np.pi * spread)).mean(0)))
+    (error, density), (exact_error, exact_density) = scores
+    return ProjectionLoss(error / exact_error - 1, exact_density - density)

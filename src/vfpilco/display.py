@@ -97,6 +97,21 @@ def results_table(rows: list[dict[str, Any]]) -> Table:
     return table
 
 
+def posterior_sentence(rows: list[dict[str, Any]]) -> str:
+    """Which GP posterior the last policy was learned on, and the most it lost on any trial."""
+    used = [row["model"]["posterior"] for row in rows if row["kind"] == "policy"]
+    if not used:
+        return ""
+    if used[-1]["kind"] == "exact":
+        return f"exact, {used[-1]['points']} points"
+    error = max(max(row["excess_error"]) for row in used)
+    density = max(max(row["lost_log_density"]) for row in used)
+    return (
+        f"projected on {used[-1]['inducing']} of {used[-1]['points']} points; against the exact one at most "
+        f"{error:+.2%} one-step error, {-density:+.4f} nats"
+    )
+
+
 def bench_table(rows: list[dict[str, Any]]) -> Table:
     """The table of gradient steps: time, ratios, memory."""
     table = Table(title="one gradient step, 400 particles, 90 time steps, two joints", header_style="bold")

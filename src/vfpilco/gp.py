@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,6 +12,7 @@ import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
@@ -47,6 +50,11 @@ class Model:
     def lengthscales(self) -> np.ndarray:
         """The lengthscales of each joint's GP, in the units of x̃."""
         return np.exp(self.hyperparameters.kernel.log_lengthscales)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the posterior keeps every point and direction, or is projected on inducing points."""
+        return self.posterior.w.shape[1] == self.posterior.w.shape[2]
 
     def predict(self, x: Float[np.ndarray, "N d_x"]) -> tuple[np.ndarray, np.ndarray]:
         """Latent mean and variance of Δq less its prior mean, in float64."""
@@ -115,15 +123,21 @@ def starting_point(x: np.ndarray, kernel: str = "se") -> Hyperparameters:
     return Hyperparameters(KERNELS[kernel].start(spread), np.array(np.log(0.1)))  # pyright: ignore
 
 
-def fit_joint(
-    x: np.ndarray, y: np.ndarray, starts: list[Hyperparameters], rows: int, kernel: str = "se"
-) -> tuple[Hyperparameters, float]:
-    """The hyperparameters of one joint, the best of the optima found from `starts`, and how well they fit."""
+class Optimum(NamedTuple):
+    """Hyperparameters at a (local) optimum, and how well they explain the data."""
+
+    hyperparameters: Hyperparameters
+    score: float
+
+
+def climb(x: np.ndarray, y: np.ndarray, start: Hyperparameters, rows: int, kernel: str = "se") -> Optimum:
+    """The optimum of one joint's hyperparameters that L-BFGS reaches from `start`."""
     pad = rows - len(y)
     real = jnp.asarray(np.r_[np.ones(len(y)), np.zeros(pad)])
     x_padded, y_padded = jnp.asarray(np.pad(x, ((0, pad), (0, 0)))), jnp.asarray(np.pad(y, (0, pad)))
     centre = starting_point(x, kernel)
     flat_centre, unflatten = jax.flatten_util.ravel_pytree(jax.tree.map(jnp.asarray, centre))
+    flat_start, _ = jax.flatten_util.ravel_pytree(jax.tree.map(jnp.asarray, start))
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = _loss_and_gradient(unflatten(jnp.asarray(flat)), centre, x_padded, y_padded, real)
@@ -131,38 +145,42 @@ def fit_joint(
             return 1e10, np.zeros_like(flat)
         return float(value), np.asarray(jax.flatten_util.ravel_pytree(gradient)[0])
 
-    found = []
-    for start in starts:
-        flat = np.asarray(jax.flatten_util.ravel_pytree(jax.tree.map(jnp.asarray, start))[0])
-        bounds = [(c - 7, c + 7) for c in np.asarray(flat_centre)]
-        found.append(minimize(loss, flat, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200}))
-    best = min(found, key=lambda result: result.fun)
-    return jax.tree.map(np.asarray, unflatten(jnp.asarray(best.x))), -float(best.fun)
+    bounds = [(c - 7, c + 7) for c in np.asarray(flat_centre)]
+    found = minimize(loss, np.asarray(flat_start), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200})
+    return Optimum(jax.tree.map(np.asarray, unflatten(jnp.asarray(found.x))), -float(found.fun))
 
 
 @threadpool_limits.wrap(limits=1, user_api="blas")
 def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | None = None, kernel: str = "se") -> Model:
-    """Learn the dynamics from the training set.
+    """Learn the dynamics from the training set: all joints side by side, each from the usual start and the last fit.
 
     `rows` is the size everything is padded to, so that a new trial compiles nothing; `inducing` is the number of
-    inducing points of the projected posterior, or None for the exact one. One BLAS thread: the last digits depend on
-    their number, and at this size more of them do not help.
+    inducing points of the projected posterior, or None for the exact one. One BLAS thread per joint: the last digits
+    depend on their number.
     """
     target = data.y - data.prior
     y_scale = np.maximum(target.std(0), 1e-9)
-    fits, remarks = [], []
-    for j, y in enumerate((target / y_scale).T):
+    standardised = target / y_scale
+    climbs = []
+    for j in range(len(y_scale)):
         starts = [starting_point(data.x, kernel)]
         if previous is not None:
             rescale = np.log(np.asarray(previous.posterior.y_scale)[j] / y_scale[j])
             old = joint(previous.hyperparameters, j)
             starts.insert(0, Hyperparameters(old.kernel.rescale(rescale), old.log_noise + rescale))
-        fits.append(fit_joint(data.x, y, starts, rows, kernel))
-    theta = jax.tree.map(lambda *leaves: np.stack(leaves), *[theta for theta, _ in fits])
-    posterior, jitter = condition(theta, data.x, target / y_scale, y_scale, rows, inducing)
+        climbs += [(j, start) for start in starts]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = list(pool.map(lambda c: climb(data.x, standardised[:, c[0]], c[1], rows, kernel), climbs))
+    best = [
+        max((optimum for (i, _), optimum in zip(climbs, found, strict=True) if i == j), key=lambda o: o.score)
+        for j in range(len(y_scale))
+    ]
+    theta = jax.tree.map(lambda *leaves: np.stack(leaves), *[optimum.hyperparameters for optimum in best])
+    posterior, jitter = condition(theta, data.x, standardised, y_scale, rows, inducing)
+    remarks = []
     if jitter > 1e-6:
         remarks.append(f"The covariance was close to singular: {jitter:.0e} of its diagonal was added to factorise it.")
-    return Model(theta, posterior, len(data.x), tuple(value for _, value in fits), tuple(remarks))
+    return Model(theta, posterior, len(data.x), tuple(optimum.score for optimum in best), tuple(remarks))
 
 
 def condition(
@@ -170,7 +188,7 @@ def condition(
 ) -> tuple[Posterior, float]:
     """The posterior of all joints, padded with zeros to the size it has for `rows` points, and the jitter it took."""
     points, rank = (rows, rows) if inducing is None or inducing >= rows else (inducing, inducing // 2)
-    padded = np.pad(x, ((0, max(rows - len(x), 0)), (0, 0)))
+    padded = _pad(x, max(rows, len(x)))
     parts, jitter = [], 0.0
     for j in range(y.shape[1]):
         kernel, log_noise = joint(theta, j)
@@ -188,6 +206,25 @@ def condition(
     return Posterior(theta.kernel, z, a, w, y_scale), jitter  # pyright: ignore[reportArgumentType]
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")
+def predict_exactly(
+    model: Model, data: TrainingSet, rows: int, x: Float[np.ndarray, "M d_x"]
+) -> tuple[np.ndarray, np.ndarray]:
+    """What `model.predict` would say with the exact posterior of its training set `data`."""
+    y_scale = np.asarray(model.posterior.y_scale)
+    n, padded = len(data.x), _pad(data.x, rows)
+    means, variances = [], []
+    for j, y in enumerate(((data.y - data.prior) / y_scale).T):
+        kernel, log_noise = joint(model.hyperparameters, j)
+        k = np.asarray(_gram(kernel, padded))[:n, :n] + np.exp(2 * log_noise) * np.eye(n)
+        lower, _ = posteriors.cholesky_with_jitter(k)
+        v = solve_triangular(lower, np.asarray(_cross(kernel, padded, x))[:n], lower=True)
+        means.append(solve_triangular(lower, y, lower=True) @ v)
+        prior = np.asarray(kernel.diagonal(jnp.asarray(x)))
+        variances.append(prior - (v * v).sum(0))
+    return np.stack(means, 1) * y_scale, np.stack(variances, 1) * y_scale**2
+
+
 def _pad(array: np.ndarray, rows: int) -> np.ndarray:
     return np.pad(array, [(0, rows - len(array))] + [(0, 0)] * (array.ndim - 1))
 
@@ -198,3 +235,8 @@ _predict = jax.jit(posteriors.predict)
 @jax.jit
 def _gram(kernel: SquaredExponential, x: Array) -> Array:
     return kernel.cross(x, x)
+
+
+@jax.jit
+def _cross(kernel: SquaredExponential, x: Array, z: Array) -> Array:
+    return kernel.cross(x, z)

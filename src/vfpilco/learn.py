@@ -103,6 +103,8 @@ def describe(task: Task) -> dict[str, Any]:
     }
 
 
+MOST_LOSS = diagnostics.ProjectionLoss(error=0.02, log_density=0.05)  # pyright: ignore[reportArgumentType]
+"""What a projected posterior may lose before a person is told."""
 MOST_POINTS = 10_000
 """Training points beyond which a fit would take hours and tens of gigabytes."""
 
@@ -168,9 +170,8 @@ class Learner:
         """Model learning: one GP per joint on all data so far."""
         self.watch.phase(trial, "learning the model")
         with self.timed(trial, "model"):
-            data = TrainingSet.join([self.history.training_set(t) for t in self.result.trials])
             settings = self.settings
-            model = gp.fit(data, self.rows, settings.inducing or None, self.result.model, settings.kernel)
+            model = gp.fit(self.data(), self.rows, settings.inducing or None, self.result.model, settings.kernel)
         for remark in model.remarks:
             self.watch.note(remark)
         self.result.model = model
@@ -211,6 +212,10 @@ class Learner:
         self.record(executed, row)
 
     # -- what serves them ----------------------------------------------------------------------------------------
+
+    def data(self) -> TrainingSet:
+        """The training set of all trials so far."""
+        return TrainingSet.join([self.history.training_set(trial) for trial in self.result.trials])
 
     def simulator(self, policy: Policy, persistence: float = 0.0) -> Simulator:
         """The particle simulation of this task under `policy`."""
@@ -257,7 +262,28 @@ class Learner:
                 "lengthscales": model.lengthscales.tolist(),
                 "one_step_error": errors.one_step.tolist(),
                 "multi_step_error": errors.multi_step.tolist(),
+                "posterior": self.describe_posterior(model, executed),
             },
+        }
+
+    def describe_posterior(self, model: Model, executed: Trial) -> dict[str, Any]:
+        """Exact or projected, and what the projection loses on the trial just executed."""
+        if model.exact:
+            return {"kind": "exact", "points": model.points}
+        loss = diagnostics.projection_loss(model, self.data(), self.rows, self.history.training_set(executed))
+        if max(loss.error) > MOST_LOSS.error or max(loss.log_density) > MOST_LOSS.log_density:
+            self.watch.note(
+                f"The projected GP posterior is worse than the exact one by {max(loss.error):.1%} in one-step error "
+                f"and {max(loss.log_density):.3f} nats: if policies fail, raise --inducing or set it to 0."
+            )
+        _, inducing, directions = model.posterior.w.shape
+        return {
+            "kind": "projected",
+            "points": model.points,
+            "inducing": inducing,
+            "directions": directions,
+            "excess_error": loss.error.tolist(),
+            "lost_log_density": loss.log_density.tolist(),
         }
 
     def record(self, trial: Trial, row: dict[str, Any]) -> None:
