@@ -5,13 +5,16 @@ from vfpilco.cli import main
 
 def test_bench_prints_every_ratio_of_one_run(capsys):
     assert main(["bench", "--sizes", "40", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["gradient_step"]
+    measured = json.loads(capsys.readouterr().out)
+    (row,) = measured["gradient_step"]
     assert row["n"] == 40
     assert row["seconds"] > 0
     assert row["speedup_vs_reference"] > 1
     assert row["ratio_to_floor"] > 1
     assert row["peak_mb"] > 100
     assert row["compile_seconds"] > 0
+    assert measured["six_joints"]["d_x"] == 36
+    assert 0 < measured["six_joints"]["seconds"] < 1
 
 
 def test_bench_refuses_sizes_that_make_no_sense(capsys):

@@ -225,4 +225,4 @@ def run_bench(argv: list[str]) -> None:
     if args.json:
         print(json.dumps(measured))
     else:
-        Console().print(bench_table(measured["gradient_step"]))
+        Console().print(bench_table(measured))
