@@ -1,4 +1,4 @@
-"""The command line: `vfpilco tasks | learn | evaluate | bench`."""
+"""The command line: `vfpilco tasks | learn | runs | evaluate | bench`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import dataclasses
 import io
 import itertools
 import json
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -21,18 +22,21 @@ from tyro.conf import OmitArgPrefixes, Positional, arg
 import vfpilco
 from vfpilco import tasks
 from vfpilco.bench import SIZES, bench
-from vfpilco.display import Display, bench_table, posterior_sentence, results_table
+from vfpilco.display import Display, bench_table, posterior_sentence, results_table, runs_table
 from vfpilco.errors import UserError, unknown
 from vfpilco.evaluate import evaluate
 from vfpilco.learn import MOST_POINTS, Result, learn
 from vfpilco.picture import draw_run
 from vfpilco.runfolder import RunFolder, check_free
+from vfpilco.runs import summary
 from vfpilco.settings import Settings, whole
 
 USAGE = """vfpilco: learn to control a machine from raw position measurements
 
   vfpilco tasks                 what can be learned
   vfpilco learn TASK            learn it            (vfpilco learn TASK --help: every setting)
+  vfpilco learn TASK --out RUN --resume             go on where it was stopped
+  vfpilco runs [DIR]            list runs
   vfpilco evaluate RUN          run a learned policy on the plant
   vfpilco bench                 how fast a gradient step is on this machine
   vfpilco --version
@@ -57,10 +61,22 @@ class Learn:
     """How many policies to learn and run on the plant."""
     out: Path | None = None
     """Folder for everything the run leaves behind; a new one under runs/ if not given."""
+    resume: bool = False
+    """Go on with the run in --out, if there is one; what is not given is as it was, and --trials may be raised."""
     quiet: bool = False
     """Show nothing but errors."""
     json: bool = False
     """Print the results as one JSON object at the end, and nothing else."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """List the runs in a folder."""
+
+    folder: Annotated[Positional[Path], arg(metavar="DIR")] = Path("runs")
+    """Where to look, subfolders included."""
+    json: bool = False
+    """Print the list as one JSON object."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +111,7 @@ def main(argv: list[str] | None = None) -> int:
     commands: dict[str, Callable[[list[str]], None]] = {
         "tasks": list_tasks,
         "learn": run_learn,
+        "runs": list_runs,
         "evaluate": run_evaluate,
         "bench": run_bench,
     }
@@ -112,8 +129,8 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         reason = error.strerror or error
         return fail(f"{error.filename or 'A file'} cannot be used ({reason}): choose another place or make room.", 2)
-    except KeyboardInterrupt:
-        return fail("stopped; the trials so far are in the run folder.", 130)
+    except KeyboardInterrupt as stopped:
+        return fail(str(stopped) or "stopped.", 130)
     return 0
 
 
@@ -157,20 +174,57 @@ def list_tasks(argv: list[str]) -> None:
 def run_learn(argv: list[str]) -> None:
     """`vfpilco learn TASK …`: learn, show, save."""
     name = next((word for word in argv if word in tasks.names()), None)
-    settings = Settings() if name is None else tasks.load(name).settings
-    args = parse(Learn, argv, "learn", settings=settings)
+    given: dict[str, Any] = {"settings": Settings() if name is None else tasks.load(name).settings}
+    args = parse(Learn, argv, "learn", **given)
     task = tasks.load(args.task)
+    if args.resume and args.out is None:
+        raise UserError("To go on with a run its folder is needed: name it with --out.")
+    if args.resume and (args.out / "run.json").exists():
+        args = parse(Learn, argv, "learn", **begun_with(args.out, given))
     out = args.out or free_folder(Path("runs"), f"{args.task}-seed{args.seed}")
-    check_free(out)
+    if not args.resume:
+        check_free(out)
     console = Console(stderr=args.json)
     with Display(console, args.trials, quiet=args.quiet or args.json) as display:
         chosen = {f.name: getattr(args.settings, f.name) for f in dataclasses.fields(Settings)}
-        result = learn(task, seed=args.seed, trials=args.trials, out=out, watch=display, **chosen)
+        try:
+            result = learn(
+                task, seed=args.seed, trials=args.trials, out=out, resume=args.resume, watch=display, **chosen
+            )
+        except KeyboardInterrupt as stopped:
+            if not (out / "run.json").exists():
+                raise
+            command = ["vfpilco", "learn", args.task, "--out", str(out), "--resume"]
+            raise KeyboardInterrupt(f"stopped; go on with: {shlex.join(command)}") from stopped
     picture = try_picture(task, out, display)
     if args.json:
         print(json.dumps({"run": str(out), "picture": picture, "notes": display.notes, "results": result.rows}))
     elif not args.quiet:
         finish(console, result, out, picture)
+
+
+def begun_with(out: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """What a run was begun with, as the defaults of going on with it."""
+    header = RunFolder(out).header()
+    try:
+        settings = dataclasses.replace(given["settings"], **header["settings"])
+        return {"settings": settings, "seed": int(header["seed"]), "trials": int(header["trials"])}
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{out / 'run.json'} does not describe a run of this version ({error}).") from error
+
+
+def list_runs(argv: list[str]) -> None:
+    """`vfpilco runs [DIR]`: a table."""
+    args = parse(Runs, argv, "runs")
+    if not args.folder.is_dir():
+        raise UserError(f"There is no folder {args.folder}: name one that holds runs.")
+    found = [summary(RunFolder(file.parent)) for file in sorted(args.folder.rglob("run.json"))]
+    if args.json:
+        print(json.dumps(found))
+    elif found:
+        Console().print(runs_table(found, args.folder))
+    else:
+        raise UserError(f"There is no run in {args.folder}: learn one, or name another folder.")
 
 
 def free_folder(parent: Path, name: str) -> Path:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from vfpilco.errors import UserError
-from vfpilco.files import write_whole
+from vfpilco.files import Damaged, read_arrays, write_arrays
 from vfpilco.history import VelocityFree, Window
 from vfpilco.policies import KINDS, Params, Policy
 from vfpilco.trial import unwrap
@@ -52,15 +49,14 @@ class LearnedPolicy:
         """Write the policy to one safetensors file: its arrays, and as metadata what is needed to build it."""
         kind = next(name for name, cls in KINDS.items() if isinstance(self.policy, cls))
         description = {"history": asdict(self.history), "kind": kind, "policy": asdict(self.policy)}  # pyright: ignore
-        write_whole(Path(path), save(dict(self.params), {"vfpilco_policy": json.dumps(description)}))
+        write_arrays(Path(path), dict(self.params), {"vfpilco_policy": description})
 
     @staticmethod
     def load(path: str | Path) -> LearnedPolicy:
         """Read a policy written by `save`."""
         try:
-            with safe_open(path, "numpy") as file:
-                description = json.loads(file.metadata()["vfpilco_policy"])
-                params = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            params, about = read_arrays(Path(path))
+            description = about["vfpilco_policy"]
             history = VelocityFree(**_tuples(description["history"]))
             policy = KINDS[description["kind"]](**_tuples(description["policy"]))
             loaded = LearnedPolicy(history, policy, params)
@@ -68,8 +64,8 @@ class LearnedPolicy:
                 raise ValueError("its inputs are not finite")
         except FileNotFoundError as error:
             raise UserError(f"There is no policy file {path}: learn one first.") from error
-        except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
-            raise UserError(f"{path} is not a policy of ours or is damaged ({error}): learn it again.") from error
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise Damaged(f"{path} is not a policy of ours or is damaged ({error})") from error
         loaded.reset()
         return loaded
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -45,8 +47,8 @@ class Display(Watcher):
         where = f"trial {trial} of {self.trials}" if trial else "exploration"
         self.progress.update(self.line, description=name, where=where)
 
-    def step(self, done: int, total: int, cost: float) -> None:
-        finished = self.trial - 1 + done / total
+    def step(self, done: float, cost: float) -> None:
+        finished = self.trial - 1 + done
         spent = time.monotonic() - self.begun
         left = spent / finished * (self.trials - finished) if finished > 0.05 else None
         text = "" if left is None else f"about {_duration(left)} left"
@@ -93,6 +95,27 @@ def results_table(rows: list[dict[str, Any]]) -> Table:
             f"{predicted['mean']:.1f} ({predicted['low']:.1f} to {predicted['high']:.1f})" if predicted else "",
             f"{row['cost']:.1f}",
             "[green]yes[/]" if row["success"] else "no",
+        )
+    return table
+
+
+def runs_table(runs: list[dict[str, Any]], folder: Path) -> Table:
+    """The table of runs in a folder; what is wrong with a damaged one stands below it."""
+    colours = {"running": "cyan", "finished": "green", "interrupted": "yellow", "damaged": "red"}
+    problems = [run["problem"] for run in runs if run["problem"]]
+    table = Table(header_style="bold", caption=escape("\n".join(problems)) or None, caption_justify="left")
+    for name in ("run", "task", "seed", "trials", "best cost", "success", "state"):
+        table.add_column(name, justify="right" if name in ("seed", "trials", "best cost") else "left", overflow="fold")
+    for run in runs:
+        best, success = run["best_cost"], run["first_success"]
+        table.add_row(
+            escape(os.path.relpath(run["run"], folder)),
+            escape(str(run["task"] or "")),
+            "" if run["seed"] is None else str(run["seed"]),
+            "" if run["trials"] is None else f"{run['done']} of {run['trials']}",
+            "" if best is None else f"{best:.1f}",
+            "" if not run["done"] else "no" if success is None else f"from trial {success}",
+            f"[{colours[run['state']]}]{run['state']}[/]",
         )
     return table
 

@@ -10,6 +10,7 @@ from vfpilco.errors import Interrupted, PlantError, UserError
 from vfpilco.plants.base import Plant
 from vfpilco.task import Task
 from vfpilco.trial import Trial, unwrap
+from vfpilco.trialfile import TrialLog
 
 Controller = Callable[[np.ndarray], np.ndarray]
 """Called with every measurement as it comes in, returns the inputs to apply."""
@@ -27,17 +28,19 @@ def connect(task: Task) -> Plant:
         ) from error
 
 
-def execute(task: Task, plant: Plant, controller: Controller, seed: int) -> Trial:
+def execute(task: Task, plant: Plant, controller: Controller, seed: int, log: TrialLog | None = None) -> Trial:
     """Run `controller` on the plant for one trial; inputs are clipped to their limits and the plant is always stopped.
 
-    Where something fails, Ctrl-C included, the `PlantError` or `Interrupted` holds in `partial` what was recorded.
+    Every sample goes to `log` as it comes. Where something fails, Ctrl-C included, the `PlantError` or `Interrupted`
+    holds in `partial` what was recorded.
     """
-    recorded = Recording(task, plant)
+    recorded = Recording(task, plant, log)
     problem: BaseException | None = None
     try:
         recorded.add(plant.reset(seed))
         for _ in range(task.horizon):
             recorded.add(plant.step(recorded.apply(controller(recorded.q[-1]))))
+        recorded.keep(None)
     except KeyboardInterrupt as error:
         problem = Interrupted("The trial was interrupted.", recorded.trial())
         problem.__cause__ = error
@@ -65,8 +68,8 @@ def execute(task: Task, plant: Plant, controller: Controller, seed: int) -> Tria
 class Recording:
     """What has been measured and applied so far in a trial; refuses what is not a measurement or not an input."""
 
-    def __init__(self, task: Task, plant: Plant) -> None:
-        self.task, self.plant = task, plant
+    def __init__(self, task: Task, plant: Plant, log: TrialLog | None) -> None:
+        self.task, self.plant, self.log = task, plant, log
         self.q: list[np.ndarray] = []
         self.u: list[np.ndarray] = []
         self.true: list[np.ndarray] = []
@@ -98,7 +101,13 @@ class Recording:
                 "inputs were due: nothing was applied."
             )
         self.u.append(np.clip(u, -self.task.limits, self.task.limits))
+        self.keep(self.u[-1])
         return self.u[-1]
+
+    def keep(self, u: np.ndarray | None) -> None:
+        """Write the latest sample down, with the inputs that are applied on it."""
+        if self.log is not None:
+            self.log.add(len(self.q) - 1, self.q[-1], u, self.true[-1] if self.true else None)
 
     def trial(self) -> Trial:
         """What was recorded: one measurement more than inputs, even where the plant failed in between."""

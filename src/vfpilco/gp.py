@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.flatten_util
@@ -71,6 +71,18 @@ class Model:
             **{name: getattr(posterior, name) for name in ("z", "a", "w", "y_scale")},
         }
         return {name: np.asarray(array) for name, array in named.items()}
+
+    def about(self) -> dict[str, Any]:
+        """What is to be known about the arrays."""
+        return {"points": self.points, "score": list(self.score), "remarks": list(self.remarks)}
+
+    @staticmethod
+    def from_arrays(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Model:
+        """The model that gave `arrays` and `about`."""
+        kernel = SquaredExponential(arrays["log_lengthscales"], arrays["log_scale"])  # pyright: ignore
+        posterior = Posterior(kernel, *(arrays[name] for name in ("z", "a", "w", "y_scale")))  # pyright: ignore
+        theta = Hyperparameters(kernel, arrays["log_noise"])  # pyright: ignore[reportArgumentType]
+        return Model(theta, posterior, about["points"], tuple(about["score"]), tuple(about["remarks"]))
 
 
 def log_marginal_likelihood(

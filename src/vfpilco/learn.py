@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,17 +17,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from vfpilco import diagnostics, gp, policies
+from vfpilco.checkpoints import Checkpoints
 from vfpilco.controller import LearnedPolicy
-from vfpilco.errors import Interrupted, PlantError, UserError, unknown
+from vfpilco.errors import Interrupted, UserError, unknown
 from vfpilco.execute import Controller, connect, execute
 from vfpilco.gp import Model
 from vfpilco.history import TrainingSet, VelocityFree
-from vfpilco.optimise import improve
+from vfpilco.optimise import improve, start
 from vfpilco.particles import Rollout, Simulator
 from vfpilco.plants.base import Plant
 from vfpilco.policies import Params, Policy
 from vfpilco.runfolder import RunFolder, check_free
-from vfpilco.settings import Settings
+from vfpilco.settings import Settings, whole
 from vfpilco.task import Task
 from vfpilco.trial import Trial
 from vfpilco.versions import machine, versions
@@ -56,29 +58,41 @@ class Result:
 def learn(
     task: Task,
     *,
-    seed: int = 0,
-    trials: int = 5,
+    seed: int | None = None,
+    trials: int | None = None,
     out: str | Path | None = None,
+    resume: bool = False,
     watch: Watcher | None = None,
     **settings: Any,
 ) -> Result:
-    """Learn `task` from scratch in `trials` trials.
+    """Learn `task` in `trials` trials (5 unless told otherwise) from `seed` (0).
 
     `settings` override the task's own (see `Settings`); `out` is a folder for everything the run leaves behind;
     `watch` is told what happens. The same seed on the same machine gives the same result, to the bit.
+
+    With `resume` the run in `out` goes on, if there is one, and ends as if it had never been stopped. What is not given
+    is as it was; `trials` may be raised.
     """
     known = {f.name for f in dataclasses.fields(Settings)}
     for name in settings.keys() - known:
         raise unknown("setting", name, known)
-    chosen = dataclasses.replace(task.settings, **settings)
+    if resume and out is None:
+        raise UserError("To go on with a run its folder is needed: name it with --out.")
     task.check()
-    chosen.check(trials=trials, seed=seed, horizon=task.horizon)
     folder = None if out is None else RunFolder(out)
-    if folder is not None:
-        check_free(folder.path)
+    if folder is not None and resume and folder.has("run.json"):
+        with folder.held():
+            return _go_on(task, seed, trials, folder, watch or Watcher(), settings)
+    chosen = dataclasses.replace(task.settings, **settings)
+    seed, trials = 0 if seed is None else seed, 5 if trials is None else trials
+    chosen.check(trials=trials, seed=seed, horizon=task.horizon)
+    if folder is None:
+        return Learner(task, connect(task), chosen, int(seed), int(trials), None, watch or Watcher()).run()
+    check_free(folder.path)
     learner = Learner(task, connect(task), chosen, int(seed), int(trials), folder, watch or Watcher())
-    if folder is not None:
-        folder.create(
+    with folder.held():
+        check_free(folder.path)
+        folder.write_header(
             {
                 "task": describe(task),
                 "settings": dataclasses.asdict(chosen),
@@ -88,6 +102,43 @@ def learn(
                 "machine": machine(),
             }
         )
+        return learner.run()
+
+
+def _go_on(
+    task: Task, seed: int | None, trials: int | None, folder: RunFolder, watch: Watcher, settings: dict[str, Any]
+) -> Result:
+    """Go on with the run in `folder`, which is held."""
+    header = folder.header()
+    if trials is not None:
+        whole("trials", trials, 1)
+    try:
+        settings_then, seed_then, trials_then = Settings(**header["settings"]), header["seed"], header["trials"]
+        settings_then.check(trials=trials_then, seed=seed_then, horizon=task.horizon)
+        then, now = header["task"], describe(task)
+        given = {"seed": (seed_then, seed), **{n: (getattr(settings_then, n), v) for n, v in settings.items()}}
+    except (KeyError, TypeError, AttributeError, UserError) as error:
+        raise UserError(f"{folder.path / 'run.json'} does not describe a run of this version ({error}).") from error
+    changed = [f"task.{name}" for name in now if then.get(name) != json.loads(json.dumps(now[name]))]
+    if changed:
+        raise UserError(
+            f"{folder.path} was learned with another {' and '.join(changed)}: go on with that task, or start a new run."
+        )
+    for name, (was, value) in given.items():
+        if value is not None and value != was:
+            raise UserError(
+                f"{folder.path} was learned with {name} {was}, got {value}: leave --{name.replace('_', '-')} out, or "
+                "start a new run."
+            )
+    trials = int(trials_then if trials is None else trials)
+    if trials < trials_then:
+        raise UserError(f"{folder.path} is a run of {trials_then} trials, got {trials}: ask for more, not fewer.")
+    learner = Learner(task, connect(task), settings_then, seed_then, trials, folder, watch)
+    if header.get("versions") != versions() or header.get("machine") != machine():
+        watch.note("The run was begun with other versions or on another machine: its last digits may differ from here.")
+    if trials > trials_then:
+        folder.write_header({**header, "trials": trials})
+    learner.restore()
     return learner.run()
 
 
@@ -144,14 +195,28 @@ class Learner:
             )
         self.plant = plant
 
+    def restore(self) -> None:
+        """Take up what the folder holds."""
+        assert self.folder is not None
+        result = self.result
+        result.rows = self.folder.results()
+        result.trials = [self.folder.trial(i, len(self.task.positions)) for i in range(len(result.rows))]
+        for row in result.rows:
+            self.watch.executed(row)
+        last = len(result.successes)
+        if last:
+            result.model = Model.from_arrays(*self.folder.arrays("models", last))
+            result.policy = self.folder.policy(last)
+
     def run(self) -> Result:
-        """Explore, then learn, improve and execute until the last trial."""
-        for i in range(self.task.explorations):
+        """Explore, then learn, improve and execute until the last trial; what is done already is not done again."""
+        for i in range(len(self.result.trials), self.task.explorations):
             self.explore(i)
         s = self.settings
-        policy = policies.make(s.policy, s.basis_functions, self.history, self.result.trials, self.task.limits)
-        params: Params | None = None
-        for trial in range(1, self.trials + 1):
+        explored = self.result.trials[: self.task.explorations]
+        policy = policies.make(s.policy, s.basis_functions, self.history, explored, self.task.limits)
+        params = None if self.result.policy is None else self.result.policy.params
+        for trial in range(len(self.result.successes) + 1, self.trials + 1):
             model = self.learn_model(trial)
             params = self.update_policy(trial, policy, model, params)
             self.execute_policy(trial, policy, model, params)
@@ -169,29 +234,44 @@ class Learner:
     def learn_model(self, trial: int) -> Model:
         """Model learning: one GP per joint on all data so far."""
         self.watch.phase(trial, "learning the model")
-        with self.timed(trial, "model"):
+
+        def fitted() -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             settings = self.settings
             model = gp.fit(self.data(), self.rows, settings.inducing or None, self.result.model, settings.kernel)
-        for remark in model.remarks:
-            self.watch.note(remark)
-        self.result.model = model
-        if self.folder is not None:
-            self.folder.add_arrays("models", trial, model.arrays())
+            for remark in model.remarks:
+                self.watch.note(remark)
+            return model.arrays(), model.about()
+
+        self.result.model = model = Model.from_arrays(*self.done_once("models", trial, "model", fitted))
         return model
 
     def update_policy(self, trial: int, policy: Policy, model: Model, before: Params | None) -> Params:
         """Policy update: gradient steps on the particles' expected cost."""
         self.watch.phase(trial, "improving the policy")
+        if self.folder is not None and self.folder.has(f"policies/{trial:03d}.safetensors"):
+            learned = self.folder.policy(trial)
+            self.watch.notes += self.folder.arrays("optimisations", trial)[1]["notes"]
+        else:
+            learned = self.improve_policy(trial, policy, model, before)
+        self.result.policy = learned
+        return learned.params
+
+    def improve_policy(self, trial: int, policy: Policy, model: Model, before: Params | None) -> LearnedPolicy:
+        """Optimise from the last checkpoint on, and keep the policy."""
         simulator = self.simulator(policy)
         posterior = model.posterior.cast(self.settings.precision)
+        key = self.key_for(trial, 0)
+        keeper = Checkpoints(self.folder, trial, self.watch)
         with self.timed(trial, "policy"):
-            found = improve(simulator, posterior, before, self.settings, self.key_for(trial, 0), self.watch)
+            begin = start(simulator, before, self.settings, key)
+            now = keeper.standing(begin, self.settings.shards)
+            found = improve(simulator, posterior, before, self.settings, key, self.watch, now, keeper)
         learned = LearnedPolicy(self.history, policy, found.params)
-        self.result.policy = learned
         if self.folder is not None:
+            self.folder.add_arrays("optimisations", trial, {"cost": found.costs}, notes=keeper.notes)
             self.folder.add_policy(trial, learned)
-            self.folder.add_arrays("optimisations", trial, {"cost": found.costs})
-        return found.params
+            keeper.remove()
+        return learned
 
     def execute_policy(self, trial: int, policy: Policy, model: Model, params: Params) -> None:
         """Policy execution: predict what will happen, do it, and compare."""
@@ -200,11 +280,12 @@ class Learner:
         # What the model gets wrong at one sample it gets wrong at the next one too: errors drawn anew at every step
         # average out and make a band that is too narrow.
         simulator = self.simulator(policy, self.settings.persistence)
-        with self.timed(trial, "prediction"):
+
+        def predict() -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             predicted = _simulate(simulator, params, posterior, self.key_for(trial, 1), self.settings.particles)
-            predicted = jax.tree.map(np.asarray, predicted)
-        if self.folder is not None:
-            self.folder.add_arrays("predictions", trial, {"q": predicted.q, "u": predicted.u})
+            return {name: np.asarray(array) for name, array in predicted._asdict().items()}, {}
+
+        predicted = Rollout(**self.done_once("predictions", trial, "prediction", predict)[0])  # pyright: ignore
         self.watch.phase(trial, "running on the plant")
         learned = LearnedPolicy(self.history, policy, params)
         executed = self.on_plant(trial, learned)
@@ -226,20 +307,42 @@ class Learner:
         """A random key of its own for everything a trial draws."""
         return jax.random.fold_in(jax.random.fold_in(self.key, trial), purpose)
 
+    def done_once(
+        self, kind: str, trial: int, phase: str, work: Callable[[], tuple[dict[str, np.ndarray], dict[str, Any]]]
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """The arrays that `work` gives, or gave before the run was stopped, with the notes that were made then."""
+        if self.folder is not None and self.folder.has(f"{kind}/{trial:03d}.safetensors"):
+            arrays, about = self.folder.arrays(kind, trial)
+            self.watch.notes += about["notes"]
+            return arrays, about
+        said = len(self.watch.notes)
+        with self.timed(trial, phase):
+            arrays, about = work()
+        if self.folder is not None:
+            self.folder.add_arrays(kind, trial, arrays, **about, notes=self.watch.notes[said:])
+        return arrays, about
+
     def on_plant(self, trial: int, controller: Controller) -> Trial:
         """Run a trial on the plant and keep it at once; one that fails is kept as a partial file and ends the run."""
         index = len(self.result.trials)
         seed = int(np.random.SeedSequence([self.seed, 1_000_000 + index]).generate_state(1)[0])
+        if self.folder is None:
+            return execute(self.task, self.plant, controller, seed)
+        task, d_q = self.task, len(self.task.positions)
+        if self.folder.logged_trial(index, self.columns, d_q, task.sampling_time, task.horizon):
+            return self.folder.trial(index, d_q)
+        log = self.folder.log_trial(index, self.columns, task.sampling_time, task.horizon)
         try:
             with self.timed(trial, "plant"):
-                executed = execute(self.task, self.plant, controller, seed)
-                if self.folder is not None:
-                    self.folder.add_trial(index, executed, self.columns)
-        except (PlantError, Interrupted) as error:
-            if self.folder is not None and error.partial is not None and len(error.partial.q):
-                whole = error.partial.steps == self.task.horizon
-                self.folder.add_trial(index, error.partial, self.columns, "csv" if whole else "partial.csv")
+                executed = execute(task, self.plant, controller, seed, log)
+        except Interrupted as error:
+            if error.partial is None or error.partial.steps < task.horizon:
+                raise
+            self.folder.keep_trial(index, error.partial, self.columns, log)
             raise
+        finally:
+            log.close()
+        self.folder.keep_trial(index, executed, self.columns, log)
         return executed
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -105,10 +106,80 @@ def run(
 
 # -- the whole optimisation of one trial -------------------------------------------------------------------------
 
-CHUNK = 50
-"""Gradient steps between two looks at the cost."""
 RETRIES = 10
 """How often a chunk with a cost that is not finite is drawn again before the policy itself is."""
+
+
+class Phase(NamedTuple):
+    """A part of an optimisation with the same step size, dropout rate and number of particles throughout."""
+
+    steps: int
+    rate: float
+    dropout: float
+    particles: int
+
+    def settled(self, costs: np.ndarray, least: float) -> bool:
+        """Whether the cost fell by less than the share `least` between the last two fifths of the phase."""
+        window = self.steps // 5
+        if window < 1 or len(costs) < 2 * window:
+            return False
+        return bool(costs[-window:].mean() > (1 - least) * costs[-2 * window : -window].mean())
+
+
+def phases(settings: Settings, attempt: int) -> tuple[Phase, ...]:
+    """One half, a quarter and a quarter of the steps: smaller steps and less dropout, in the last all particles.
+
+    The first phase is attempted `starts` times, by turns with dropout and without: there are many ways to swing a
+    pole up, and which one a policy settles for is a matter of chance.
+    """
+    half, quarter = settings.steps // 2, settings.steps // 4
+    first, last = settings.learning_rate, settings.final_learning_rate
+    few = max(settings.particles // 2 // settings.shards, 1) * settings.shards
+    planned = (
+        Phase(half, first, settings.dropout if attempt % 2 == 0 else 0.0, few),
+        Phase(quarter, float(np.sqrt(first * last)), settings.dropout / 2, few),
+        Phase(settings.steps - half - quarter, last, 0.0, settings.particles),
+    )
+    return tuple(phase for phase in planned if phase.steps)
+
+
+def chunk_size(simulator: Simulator, settings: Settings) -> int:
+    """Gradient steps between two looks at the cost: a second or two of work, whatever the size of the problem."""
+    work = settings.particles * simulator.horizon * simulator.history.d_q
+    return int(np.clip(50 * 72_000 / work, 5, 50))
+
+
+class Standing(NamedTuple):
+    """Where the optimisation of a trial stands between two chunks: everything that is needed to go on, to the bit."""
+
+    redraw: int
+    """How often the policy was drawn anew."""
+    attempt: int
+    phase: int
+    begun: int
+    """How many steps had been made when this phase began."""
+    progress: Progress
+    costs: Float[np.ndarray, "steps"]
+    best: Params
+    """The best policy at the end of a first phase."""
+    best_cost: float
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All of it, by name."""
+        raw = self._replace(progress=self.progress._replace(key=jax.random.key_data(self.progress.key)))
+        leaves, _ = jax.tree_util.tree_flatten_with_path(raw)
+        return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+
+    def restored(self, arrays: dict[str, np.ndarray], shards: int) -> Standing:
+        """The one that gave `arrays`, of an optimisation like this one; `ValueError` if it was of another."""
+        shapes = {name: (array.dtype, array.shape[1:]) for name, array in self.arrays().items()}
+        if {name: (array.dtype, array.shape[1:]) for name, array in arrays.items()} != shapes:
+            raise ValueError("it is of another optimisation")
+        names, structure = list(shapes), jax.tree.structure(self)
+        raw = jax.tree.unflatten(structure, [arrays[name] for name in names])
+        progress = raw.progress._replace(key=jax.random.wrap_key_data(jnp.asarray(raw.progress.key)))
+        numbers = {name: int(getattr(raw, name)) for name in ("redraw", "attempt", "phase", "begun")}
+        return raw._replace(progress=everywhere(progress, shards), best_cost=float(raw.best_cost), **numbers)
 
 
 class Improved(NamedTuple):
@@ -118,59 +189,99 @@ class Improved(NamedTuple):
     costs: Float[np.ndarray, "steps"]
 
 
-def schedule(settings: Settings) -> tuple[np.ndarray, np.ndarray]:
-    """Step sizes and dropout rates: both fall in two cuts, at one half and three quarters of the steps."""
-    first, last = settings.learning_rate, settings.final_learning_rate
-    phase = np.searchsorted([0.5, 0.75], np.arange(settings.steps) / settings.steps, side="right")
-    rates = np.array([first, np.sqrt(first * last), last])[phase]
-    dropouts = np.array([1.0, 0.5, 0.0])[phase] * settings.dropout
-    return rates, dropouts
-
-
 def improve(
-    simulator: Simulator, posterior: Posterior, before: Params | None, settings: Settings, key: Array, watch: Watcher
+    simulator: Simulator,
+    posterior: Posterior,
+    before: Params | None,
+    settings: Settings,
+    key: Array,
+    watch: Watcher,
+    now: Standing | None = None,
+    checkpoint: Callable[[Standing], None] = lambda standing: None,
 ) -> Improved:
-    """Improve the policy `before` (or a fresh one) on the learned dynamics."""
-    dtype = np.dtype(settings.precision)
-    rates, dropouts = (column.astype(dtype) for column in schedule(settings))
+    """Improve the policy `before` (or fresh ones) on the learned dynamics.
+
+    `checkpoint` is told after every chunk of steps where the optimisation stands; from there, given as `now`, another
+    call with the same other arguments goes on.
+    """
+    chunk = chunk_size(simulator, settings)
     posterior = everywhere(posterior, settings.shards)
-    for redraw in range(RETRIES):
-        k_init, k_run = jax.random.split(jax.random.fold_in(key, redraw))
-        params = simulator.policy.init(k_init) if before is None else before
-        progress = begin(jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), params), k_run, settings.shards)
-        costs: list[np.ndarray] = []
-        for first in range(0, len(rates), CHUNK):
-            chunk = slice(first, first + CHUNK)
-            tried = _finite_chunk(simulator, progress, posterior, rates[chunk], dropouts[chunk], settings, watch)
-            if tried is None:
-                break
-            progress, cost = tried
-            costs.append(cost)
-            watch.step(min(first + CHUNK, len(rates)), len(rates), float(cost[-10:].mean()))
-        else:
-            return Improved(jax.tree.map(np.asarray, progress.params), np.concatenate(costs))
-        watch.note("The expected cost was not finite again and again: the policy is drawn anew.")
-        before = None
-    raise UserError(
-        "The expected cost was never finite, whatever the policy: check that the cost function is finite and smooth "
-        "everywhere, or lower --learning-rate."
-    )
+    now = now or start(simulator, before, settings, key)
+    while now.phase < len(plan := phases(settings, now.attempt)):
+        phase, made = plan[now.phase], len(now.costs) - now.begun
+        if made >= phase.steps or (settings.settled and phase.settled(now.costs[now.begun :], settings.settled)):
+            now = _next_phase(simulator, posterior, before, settings, key, now)
+            continue
+        steps = min(chunk, phase.steps - made)
+        tried = _finite_chunk(simulator, now.progress, posterior, phase._replace(steps=steps), settings, watch)
+        if tried is None:
+            watch.note("The expected cost was not finite again and again: the policy is drawn anew.")
+            if now.redraw + 1 >= RETRIES:
+                raise UserError(
+                    "The expected cost was never finite, whatever the policy: check that the cost function is finite "
+                    "and smooth everywhere, or lower --learning-rate."
+                )
+            before, now = None, start(simulator, None, settings, key, now.redraw + 1)
+            continue
+        progress, costs = tried
+        now = now._replace(progress=progress, costs=np.concatenate([now.costs, costs]))
+        watch.step(_share_done(settings, now), float(costs[-10:].mean()))
+        checkpoint(now)
+    return Improved(jax.tree.map(np.asarray, now.progress.params), now.costs)
+
+
+def start(
+    simulator: Simulator, before: Params | None, settings: Settings, key: Array, redraw: int = 0, attempt: int = 0
+) -> Standing:
+    """The beginning of an optimisation from `before`, or from a fresh policy."""
+    k_init, k_run = jax.random.split(jax.random.fold_in(jax.random.fold_in(key, redraw), attempt))
+    params = simulator.policy.init(k_init) if before is None or redraw else before
+    params = jax.tree.map(lambda leaf: np.asarray(leaf, settings.precision), params)
+    progress = begin(params, k_run, settings.shards)
+    return Standing(redraw, attempt, 0, 0, progress, np.empty(0, settings.precision), params, np.inf)
+
+
+def _next_phase(
+    simulator: Simulator, posterior: Posterior, before: Params | None, settings: Settings, key: Array, now: Standing
+) -> Standing:
+    """The next attempt at the first phase, or the next phase from the best of them."""
+    if now.phase == 0:
+        cost = float(expected_cost(simulator, now.progress.params, posterior, key, settings.particles))
+        if cost < now.best_cost:
+            now = now._replace(best=jax.tree.map(np.asarray, now.progress.params), best_cost=cost)
+        if now.attempt + 1 < settings.starts:
+            again = start(simulator, before, settings, key, now.redraw, now.attempt + 1)
+            return again._replace(begun=len(now.costs), costs=now.costs, best=now.best, best_cost=now.best_cost)
+        now = now._replace(progress=begin(now.best, now.progress.key, settings.shards))
+    return now._replace(phase=now.phase + 1, begun=len(now.costs))
+
+
+def _share_done(settings: Settings, now: Standing) -> float:
+    """How much of the work is done, if no phase ends early."""
+    work = [phase.steps * phase.particles for phase in phases(settings, 0)]
+    works = [work[0]] * settings.starts + work[1:]
+    phase = phases(settings, 0)[now.phase]
+    current = (len(now.costs) - now.begun) * phase.particles
+    return (sum(works[: now.attempt + now.phase]) + current) / sum(works)
+
+
+@partial(jax.jit, static_argnames=("simulator", "particles"))
+def expected_cost(
+    simulator: Simulator, params: Params, posterior: Posterior, key: Array, particles: int
+) -> Float[Array, ""]:
+    """Ĵ(θ) without dropout."""
+    return simulator.rollout(params, posterior, key, particles).cost.mean(1).sum()
 
 
 def _finite_chunk(
-    simulator: Simulator,
-    progress: Progress,
-    posterior: Posterior,
-    rates: np.ndarray,
-    dropouts: np.ndarray,
-    settings: Settings,
-    watch: Watcher,
+    simulator: Simulator, progress: Progress, posterior: Posterior, phase: Phase, settings: Settings, watch: Watcher
 ) -> tuple[Progress, np.ndarray] | None:
-    """The next gradient steps, drawn again where a cost or parameter is not finite; None if that never helps."""
+    """The steps of `phase`, drawn again where a cost or parameter is not finite; None if that never helps."""
+    rates, dropouts = (np.full(phase.steps, value, settings.precision) for value in (phase.rate, phase.dropout))
     for retry in range(RETRIES + 1):
         start = progress if retry == 0 else progress._replace(key=jax.random.fold_in(progress.key, retry))
         after, cost = run(
-            simulator, start, posterior, rates, dropouts, particles=settings.particles, shards=settings.shards
+            simulator, start, posterior, rates, dropouts, particles=phase.particles, shards=settings.shards
         )
         cost = np.asarray(cost)
         if np.all(np.isfinite(cost)) and all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(after.params)):

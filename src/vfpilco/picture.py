@@ -25,12 +25,12 @@ def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise UserError("Pictures need matplotlib: pip install matplotlib.") from error
-    rows = [row for row in folder.results() if row["kind"] == "policy"]
-    if not rows:
+    rows = folder.results()
+    if not rows or rows[-1]["kind"] != "policy":
         raise UserError(f"{folder.path} has no trial of a policy yet: learn first.")
     row = rows[-1]
-    trial = folder.trial(row["file"], len(task.positions))
-    predicted = folder.arrays("predictions", row["trial"])
+    trial = folder.trial(len(rows) - 1, len(task.positions))
+    predicted, _ = folder.arrays("predictions", row["trial"])
     panels = len(task.positions) + len(task.inputs)
     drawing = 1 if task.draw is not None else 0
     figure, axes = plt.subplots(

@@ -10,28 +10,36 @@
 | models/001.safetensors …         | hyperparameters and posterior behind policy 1, 2, …                      |
 | optimisations/001.safetensors …  | the expected cost at every gradient step                                 |
 | predictions/001.safetensors …    | the particles that predicted trial 1, 2, …                               |
+| checkpoint.safetensors           | where the running optimisation stands                                    |
+
+One learner at a time writes to a folder. A file is whole or absent, and sealed with a checksum; a file that something
+else put there (a link, a pipe, another length, other bits) is refused by name.
 """
 
 from __future__ import annotations
 
-import csv
-import io
+import contextlib
+import hashlib
+import itertools
 import json
-import math
+import os
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from filelock import FileLock, Timeout
 
 from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import UserError
-from vfpilco.files import write_whole
+from vfpilco.files import FORMAT, Damaged, from_json, read_arrays, read_whole, to_json, write_arrays, write_whole
 from vfpilco.trial import Trial
+from vfpilco.trialfile import TrialLog, read_log, read_trial, trial_to_csv
 
-FORMAT = 1
-"""The version of the folder's layout, in run.json."""
+LOCK, HOLDER = ".lock", ".running.json"
 
 
 class RunFolder:
@@ -40,87 +48,261 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
+    def inside(self, name: str) -> Path:
+        """The path of a file of this folder; refuses to go through a link, which may lead anywhere."""
+        path = self.path
+        for part in Path(name).parts:
+            path = path / part
+            if path.is_symlink():
+                raise Damaged(f"{path} is a link, and a run folder has none")
+        return path
+
+    def has(self, name: str) -> bool:
+        """Whether there is something of that name."""
+        return os.path.lexists(self.path / name)
+
+    # -- one learner at a time -----------------------------------------------------------------------------------
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep others from learning in this folder; the lock is the system's and ends with the process."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.inside(LOCK))
+        try:
+            lock.acquire(timeout=1)
+        except Timeout:
+            raise UserError(f"{self.path} is in use by {self.holder()}: wait for it, or stop it.") from None
+        try:
+            for leftover in self.path.rglob(".*.tmp"):  # of a write that was cut off
+                leftover.unlink(missing_ok=True)
+            write_whole(self.inside(HOLDER), json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                self.inside(HOLDER).unlink(missing_ok=True)
+            lock.release()
+            if not self.has("run.json"):  # Nothing came of it: leave nothing.
+                with contextlib.suppress(OSError):
+                    (self.path / LOCK).unlink(missing_ok=True)
+                    self.path.rmdir()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a learner is at work here."""
+        if not self.has(LOCK):
+            return False
+        try:
+            with FileLock(self.inside(LOCK), timeout=0):
+                return False
+        except Timeout:
+            return True
+        except (OSError, UserError):
+            return False
+
+    def holder(self) -> str:
+        """Who is at work here."""
+        try:
+            holder = json.loads(read_whole(self.inside(HOLDER)))
+            return f"process {int(holder['pid'])} on {str(holder['host'])[:100]}"
+        except (OSError, UserError, ValueError, KeyError, TypeError):
+            return "another process"
+
     # -- writing -------------------------------------------------------------------------------------------------
 
-    def create(self, header: dict[str, Any]) -> None:
-        """Begin a new run in a folder that does not hold one."""
-        check_free(self.path)
-        write_whole(self.path / "run.json", json.dumps({"format": FORMAT, **header}, indent=2) + "\n")
+    def write_header(self, header: dict[str, Any]) -> None:
+        """Write run.json."""
+        write_whole(self.inside("run.json"), to_json({"format": FORMAT, **header}, indent=2) + "\n")
 
-    def add_trial(self, index: int, trial: Trial, columns: list[str], suffix: str = "csv") -> str:
-        """Keep an execution; its name within the folder."""
-        name = f"trials/{index:03d}.{suffix}"
-        write_whole(self.path / name, trial_to_csv(trial, columns))
-        return name
+    def log_trial(self, index: int, columns: list[str], sampling_time: float, horizon: int) -> TrialLog:
+        """The file that an execution is written to sample by sample; that the disk has room is tried out first."""
+        trial = self.inside(f"trials/.{index:03d}.tmp")
+        write_whole(trial, bytes(100 * (horizon + 10) * (len(columns) + 1)))
+        trial.unlink()
+        name = next(name for name in _partial_names(index) if not self.has(name))
+        return TrialLog(self.inside(name), columns, sampling_time)
+
+    def logged_trial(self, index: int, columns: list[str], positions: int, sampling_time: float, horizon: int) -> bool:
+        """Whether execution `index` is finished; one that had only to be put in its place is put there."""
+        for name in itertools.takewhile(self.has, _partial_names(index)):
+            with self._told():
+                trial = read_log(self.inside(name), positions, len(columns) - positions, sampling_time)
+            if trial.steps == horizon:
+                if not self.has(f"trials/{index:03d}.csv"):
+                    self.add_trial(index, trial, columns)
+                self.inside(name).unlink()
+        return self.has(f"trials/{index:03d}.csv")
+
+    def add_trial(self, index: int, trial: Trial, columns: list[str]) -> None:
+        """Keep a finished execution."""
+        content = trial_to_csv(trial.q, trial.u, trial.sampling_time, columns).encode()
+        if trial.true is not None:
+            empty = np.empty((trial.steps, 0))
+            true = trial_to_csv(trial.true, empty, trial.sampling_time, columns[: trial.q.shape[1]])
+            self._write_summed(f"trials/{index:03d}.true.csv", true.encode())
+        self._write_summed(f"trials/{index:03d}.csv", content)
+
+    def keep_trial(self, index: int, trial: Trial, columns: list[str], log: TrialLog) -> None:
+        """Keep an execution that has just finished, whatever the disk says."""
+        try:
+            self.add_trial(index, trial, columns)
+        except OSError as error:
+            kept = log.path
+            if log.failed:
+                content = trial_to_csv(trial.q, trial.u, trial.sampling_time, columns).encode()
+                kept = Path(tempfile.mkdtemp(prefix="vfpilco-")) / log.path.name
+                write_whole(kept, content)
+            raise UserError(
+                f"Execution {index} is finished but could not be put in its place in {self.path} "
+                f"({error.strerror or error}); it is kept as {kept}: make room"
+                f"{f', copy it to {log.path}' if log.failed else ''} and go on with --resume."
+            ) from error
+        log.remove()
+
+    def _write_summed(self, name: str, content: bytes) -> None:
+        """Write a file that has no place for a checksum; it stands beside it, in the format of sha256sum."""
+        path = self.inside(name)
+        write_whole(self.inside(f"{name}.sha256"), f"{hashlib.sha256(content).hexdigest()}  {path.name}\n")
+        write_whole(path, content)
 
     def add_result(self, row: dict[str, Any]) -> None:
         """Append a line to results.jsonl."""
-        self._append("results.jsonl", row)
+        self._append("results.jsonl", to_json(row))
 
     def add_timing(self, row: dict[str, Any]) -> None:
         """Append a line to timings.jsonl."""
-        self._append("timings.jsonl", row)
+        self._append("timings.jsonl", json.dumps(row))
 
     def add_policy(self, trial: int, policy: LearnedPolicy) -> None:
         """Keep the policy of a trial, and as the run's last one."""
-        policy.save(self.path / f"policies/{trial:03d}.safetensors")
-        policy.save(self.path / "policy.safetensors")
+        policy.save(self.inside("policy.safetensors"))
+        policy.save(self.inside(f"policies/{trial:03d}.safetensors"))
 
-    def add_arrays(self, kind: str, trial: int, arrays: dict[str, np.ndarray]) -> None:
+    def add_arrays(self, kind: str, trial: int, arrays: dict[str, np.ndarray], **about: Any) -> None:
         """Keep named arrays of a trial, under `kind`."""
-        contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        write_whole(self.path / f"{kind}/{trial:03d}.safetensors", save(contiguous))
+        self.write_arrays(f"{kind}/{trial:03d}.safetensors", arrays, **about)
 
-    def _append(self, name: str, row: dict[str, Any]) -> None:
-        file = self.path / name
-        before = file.read_text() if file.exists() else ""
-        write_whole(file, before + json.dumps(row) + "\n")
+    def write_arrays(self, name: str, arrays: dict[str, np.ndarray], **about: Any) -> None:
+        """Keep named arrays in a file."""
+        write_arrays(self.inside(name), arrays, about)
+
+    def _append(self, name: str, line: str) -> None:
+        path = self.inside(name)
+        before = read_whole(path) if self.has(name) else b""
+        write_whole(path, before + line.encode() + b"\n")
 
     # -- reading -------------------------------------------------------------------------------------------------
 
     def header(self) -> dict[str, Any]:
         """What stands in run.json."""
-        try:
-            header = json.loads((self.path / "run.json").read_text())
-        except FileNotFoundError as error:
-            raise UserError(f"{self.path} holds no run (no run.json in it): give the folder of a run.") from error
-        except (OSError, ValueError) as error:
-            raise UserError(f"{self.path / 'run.json'} cannot be read ({error}): give the folder of a run.") from error
-        if not isinstance(header, dict) or header.get("format") != FORMAT:
-            got = header.get("format") if isinstance(header, dict) else header
-            raise UserError(
-                f"{self.path} has format {got!r}, this version reads {FORMAT}: use the version that made it."
-            )
-        if not isinstance(header.get("task"), dict) or not isinstance(header["task"].get("name"), str):
-            raise UserError(f"{self.path / 'run.json'} does not name its task: give the folder of a run.")
+        file = self.path / "run.json"
+        if not self.has("run.json"):
+            raise UserError(f"{self.path} holds no run (no run.json in it): give the folder of a run.")
+        with self._told():
+            try:
+                content = read_whole(self.inside("run.json"))
+                header = from_json(content.removesuffix(b"\n"))
+            except ValueError as error:
+                raise Damaged(f"{file} is damaged or not ours ({error})") from error
         return header
 
     def results(self) -> list[dict[str, Any]]:
         """The lines of results.jsonl."""
-        file = self.path / "results.jsonl"
-        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        if not self.has("results.jsonl"):
+            return []
+        with self._told():
+            rows = []
+            lines = read_whole(self.inside("results.jsonl")).split(b"\n")
+            for number, line in enumerate(lines[:-1], start=1):
+                try:
+                    rows.append(from_json(line))
+                except ValueError as error:
+                    raise Damaged(f"{self.path / 'results.jsonl'} is damaged in line {number} ({error})") from error
+            if lines[-1]:
+                raise Damaged(f"{self.path / 'results.jsonl'} is damaged: it ends in the middle of a line")
+            return rows
 
     def policy(self, trial: int | None = None) -> LearnedPolicy:
         """The policy of a trial, or the last one."""
-        if trial is None:
-            return LearnedPolicy.load(self.path / "policy.safetensors")
-        file = self.path / f"policies/{trial:03d}.safetensors"
-        if not file.exists():
-            known = sorted(int(f.stem) for f in file.parent.glob("*.safetensors") if f.stem.isdigit())
-            raise UserError(f"{self.path} has no policy of trial {trial}: it has {known or 'none yet'}.")
-        return LearnedPolicy.load(file)
+        name = "policy.safetensors" if trial is None else f"policies/{trial:03d}.safetensors"
+        if trial is not None and not self.has(name):
+            raise UserError(f"{self.path} has no policy of trial {trial}: it has {self._policies() or 'none yet'}.")
+        with self._told():
+            return LearnedPolicy.load(self.inside(name))
 
-    def trial(self, name: str, positions: int) -> Trial:
-        """An execution, by its file's name in results.jsonl; the first `positions` columns after t are positions."""
-        return csv_to_trial(self.path / name, positions)
+    def trial(self, index: int, positions: int) -> Trial:
+        """A finished execution; the first `positions` columns after t are positions."""
+        with self._told():
+            q, u, sampling_time = read_trial(self._read_summed(f"trials/{index:03d}.csv"), positions)
+            true = None
+            if self.has(f"trials/{index:03d}.true.csv"):
+                true, _, _ = read_trial(self._read_summed(f"trials/{index:03d}.true.csv"), positions)
+            return Trial(q, u, sampling_time, true)
 
-    def arrays(self, kind: str, trial: int) -> dict[str, np.ndarray]:
-        """The arrays kept for a trial under `kind`."""
-        file = self.path / f"{kind}/{trial:03d}.safetensors"
+    def _read_summed(self, name: str) -> Path:
+        path, beside = self.inside(name), self.inside(f"{name}.sha256")
         try:
-            return load_file(file)
-        except (OSError, SafetensorError) as error:
-            raise UserError(f"{file} cannot be read ({error}).") from error
+            expected = read_whole(beside).split()[:1]
+            if [hashlib.sha256(read_whole(path)).hexdigest().encode()] != expected:
+                raise Damaged(f"{path} or {beside.name} is damaged (the checksum is wrong)")
+        except FileNotFoundError as error:
+            raise Damaged(f"{error.filename} is missing") from error
+        return path
+
+    def arrays(self, kind: str, trial: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """The arrays kept for a trial under `kind`, and what is known about them."""
+        return self.read_arrays(f"{kind}/{trial:03d}.safetensors")
+
+    def read_arrays(self, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """The arrays in a file."""
+        with self._told():
+            try:
+                return read_arrays(self.inside(name))
+            except FileNotFoundError as error:
+                raise Damaged(f"{self.path / name} is missing") from error
+
+    def check(self) -> None:
+        """Read everything once; a damaged file is named."""
+        positions = len(self.header()["task"]["positions"])
+        for i, _ in enumerate(self.results()):
+            self.trial(i, positions)
+        for path in sorted(self.path.rglob("*.safetensors")):
+            self.read_arrays(str(path.relative_to(self.path)))
+
+    # -- damage --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """A damaged file is told with what can still be used."""
+        try:
+            yield
+        except Damaged as error:
+            raise UserError(f"{error}. {self.usable()}") from error
+
+    def usable(self) -> str:
+        """What can still be used of a damaged run, in a sentence."""
+        trials, policies = [], []
+        for path in sorted((self.path / "trials").glob("[0-9][0-9][0-9].csv")):
+            with contextlib.suppress(UserError, OSError):
+                self._read_summed(f"trials/{path.name}")
+                trials.append(path.stem)
+        for trial in self._policies():
+            with contextlib.suppress(UserError, OSError):
+                LearnedPolicy.load(self.inside(f"policies/{trial:03d}.safetensors"))
+                policies.append(str(trial))
+        parts = [f"executions {', '.join(trials)}"] * bool(trials) + [f"policies {', '.join(policies)}"] * bool(
+            policies
+        )
+        return f"Still good in {self.path}: {' and '.join(parts) or 'nothing'}."
+
+    def _policies(self) -> list[int]:
+        files = (self.path / "policies").glob("*.safetensors")
+        return sorted(int(file.stem) for file in files if file.stem.isdecimal() and len(file.stem) < 6)
+
+
+def _partial_names(index: int) -> Iterator[str]:
+    yield f"trials/{index:03d}.partial.csv"
+    for i in itertools.count(2):
+        yield f"trials/{index:03d}.partial-{i}.csv"
 
 
 def check_free(path: Path) -> None:
@@ -128,33 +310,6 @@ def check_free(path: Path) -> None:
     if path.exists() and not path.is_dir():
         raise UserError(f"{path} is a file, but a run needs a folder: choose another --out.")
     if (path / "run.json").exists():
-        raise UserError(f"{path} holds another run: choose another --out or remove it.")
-    if path.exists() and any(path.iterdir()):
+        raise UserError(f"{path} holds another run: choose another --out, or go on with it by --resume.")
+    if path.exists() and any(file.name not in (LOCK, HOLDER) for file in path.iterdir()):
         raise UserError(f"{path} is not empty: choose another --out or empty it.")
-
-
-def trial_to_csv(trial: Trial, columns: list[str]) -> str:
-    """T+1 rows of t, positions and inputs with 17 significant digits; the last row has no inputs."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["t", *columns])
-    d_u = trial.u.shape[1]
-    for i, q in enumerate(trial.q):
-        u = [f"{value:.17g}" for value in trial.u[i]] if i < trial.steps else [""] * d_u
-        writer.writerow([f"{i * trial.sampling_time:.17g}", *(f"{value:.17g}" for value in q), *u])
-    return out.getvalue()
-
-
-def csv_to_trial(path: Path, positions: int) -> Trial:
-    """Read an execution back, to the bit."""
-    try:
-        with open(path, newline="") as file:
-            rows = list(csv.reader(file))[1:]
-        t = [float(row[0]) for row in rows]
-        q = np.array([[float(value) for value in row[1 : 1 + positions]] for row in rows])
-        u = np.array([[float(value) for value in row[1 + positions :]] for row in rows[:-1]])
-        if len(t) < 2 or not math.isfinite(t[1] - t[0]):
-            raise ValueError("it has fewer than two samples")
-    except (OSError, ValueError, IndexError) as error:
-        raise UserError(f"{path} is not a trial of ours or is damaged ({error}).") from error
-    return Trial(q, u, t[1] - t[0])

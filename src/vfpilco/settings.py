@@ -27,7 +27,7 @@ class Settings:
     inducing: int = 128
     """Inducing points of the GP posterior, if the last trial has more training points than this; 0: always exact."""
     particles: int = 400
-    """Particles simulated per gradient step."""
+    """Particles simulated per gradient step; half of them until the last quarter of the steps."""
     persistence: float = 0.7
     """How much of a particle's model error carries over to the next step when a trial is predicted (not optimised)."""
     policy: Literal["rbf", "mlp"] = "rbf"
@@ -37,7 +37,11 @@ class Settings:
     dropout: float = 0.25
     """Share of basis functions that each particle does without."""
     steps: int = 1000
-    """Gradient steps per trial."""
+    """Gradient steps per trial, at most."""
+    starts: int = 2
+    """How often the first half of the steps is attempted, by turns with and without dropout; the best goes on."""
+    settled: float = 0.01
+    """A phase of the optimisation ends early when the cost falls by less than this share in a fifth of it; 0: never."""
     learning_rate: float = 0.01
     """Adam's first step size."""
     final_learning_rate: float = 0.0025
@@ -53,14 +57,15 @@ class Settings:
             choices = get_args(get_type_hints(type(self))[field.name])
             if choices and getattr(self, field.name) not in choices:
                 raise unknown(f"{field.name} setting", str(getattr(self, field.name)), choices)
-        least_of = {"m_q": 1, "m_u": 0, "particles": 1, "basis_functions": 1, "steps": 1, "shards": 1, "inducing": 0}
+        least_of = dict.fromkeys(("m_q", "particles", "basis_functions", "steps", "starts", "shards"), 1)
+        least_of |= {"m_u": 0, "inducing": 0}
         for name, least in least_of.items():
             whole(name, getattr(self, name), least)
         whole("trials", trials, 1)
         whole("seed", seed, 0, 2**63 - 1)
         if 0 < self.inducing < 8:
             raise UserError(f"inducing must be 0 (always exact) or at least 8, got {self.inducing}.")
-        for name in ("dropout", "persistence", "learning_rate", "final_learning_rate"):
+        for name in ("dropout", "persistence", "settled", "learning_rate", "final_learning_rate"):
             if not isinstance(getattr(self, name), numbers.Real):
                 raise UserError(f"{name} must be a number, got {getattr(self, name)!r}.")
         if max(self.m_q, self.m_u) >= horizon - 1:
@@ -73,8 +78,9 @@ class Settings:
             )
         if not 0 <= self.dropout < 1:
             raise UserError(f"dropout must be at least 0 and below 1, got {self.dropout}.")
-        if not 0 <= self.persistence <= 1:
-            raise UserError(f"persistence must be between 0 and 1, got {self.persistence}.")
+        for name in ("persistence", "settled"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UserError(f"{name} must be between 0 and 1, got {getattr(self, name)}.")
         for name in ("learning_rate", "final_learning_rate"):
             if not 0 < getattr(self, name) < 1:
                 raise UserError(f"{name} must be between 0 and 1, got {getattr(self, name)}: 0.01 is usual.")
