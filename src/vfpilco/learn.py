@@ -19,7 +19,7 @@ import numpy as np
 from vfpilco import diagnostics, gp, policies
 from vfpilco.checkpoints import Checkpoints
 from vfpilco.controller import LearnedPolicy
-from vfpilco.errors import Interrupted, UserError, unknown
+from vfpilco.errors import Interrupted, PlantError, UserError, unknown
 from vfpilco.execute import Controller, connect, execute
 from vfpilco.gp import Model
 from vfpilco.history import TrainingSet, VelocityFree
@@ -335,10 +335,9 @@ class Learner:
         try:
             with self.timed(trial, "plant"):
                 executed = execute(task, self.plant, controller, seed, log)
-        except Interrupted as error:
-            if error.partial is None or error.partial.steps < task.horizon:
-                raise
-            self.folder.keep_trial(index, error.partial, self.columns, log)
+        except (PlantError, Interrupted) as error:
+            if error.partial is not None and error.partial.steps == task.horizon:
+                self.folder.keep_trial(index, error.partial, self.columns, log)
             raise
         finally:
             log.close()
