@@ -26,11 +26,12 @@ from vfpilco import gp, optimise, policies, tasks
 from vfpilco.errors import UserError
 from vfpilco.execute import execute
 from vfpilco.gp import Hyperparameters
-from vfpilco.history import TrainingSet, VelocityFree
+from vfpilco.history import VelocityFree
 from vfpilco.kernels import SquaredExponential
 from vfpilco.particles import Simulator
 from vfpilco.policies import Params
 from vfpilco.posterior import Posterior
+from vfpilco.representation import TrainingSet
 from vfpilco.sensors import GaussianNoise
 from vfpilco.settings import Settings
 from vfpilco.start import GaussianStart
@@ -233,7 +234,7 @@ def measure_reference(n: int) -> dict[str, Any]:
     problem = Problem.cartpole(n)
     settings = problem.settings
     posterior = jax.tree.map(jnp.asarray, problem.posterior(None))
-    simulator, history = problem.simulator, problem.simulator.history
+    simulator, history = problem.simulator, problem.simulator.representation
     inverse = posterior.w @ posterior.w.transpose(0, 2, 1)
 
     def predict(x: Array) -> tuple[Array, Array]:
@@ -266,7 +267,7 @@ def measure_reference(n: int) -> dict[str, Any]:
             mean, variance = predict(history.gp_input(state, u))
             change = history.prior_mean(state) + mean + jnp.sqrt(variance) * drawn[1]
             state = history.advance(state, u, change)
-            q = state.q[..., 0, :]
+            q = history.positions(state)
             return (state, history.push(seen, q + drawn[0], u)), simulator.cost(q).mean()
 
         return jax.lax.scan(step, (history.begin(q0), history.begin(q0)), (noise, gauss))[1].sum()

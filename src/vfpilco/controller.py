@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -11,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from vfpilco.errors import UserError
 from vfpilco.files import Damaged, read_arrays, write_arrays
-from vfpilco.history import VelocityFree, Window
+from vfpilco.methods import from_description, to_description, tuples
 from vfpilco.policies import KINDS, Params, Policy
+from vfpilco.representation import Representation
 from vfpilco.trial import unwrap
 
 
@@ -22,33 +24,42 @@ class LearnedPolicy:
     Call it once per sample with the measured positions. `reset()` before the first sample of a trial.
     """
 
-    def __init__(self, history: VelocityFree, policy: Policy, params: Params) -> None:
-        self.history, self.policy = history, policy
+    def __init__(self, representation: Representation, policy: Policy, params: Params) -> None:
+        self.representation, self.policy = representation, policy
         self.params = {name: np.asarray(value) for name, value in params.items()}
         self._exact = {name: value.astype(np.float64) for name, value in self.params.items()}
-        self._window: Window | None = None
+        self._last: np.ndarray | None = None
+        self._memory: Any = None
 
     def reset(self) -> None:
         """Forget the positions seen so far: the next one is taken as the start, at rest."""
-        self._window = None
+        self._last = self._memory = None
 
-    def __call__(self, q: ArrayLike) -> Float[np.ndarray, "d_u"]:
-        """The inputs to apply now that `q` has been measured."""
-        q = np.asarray(q, dtype=np.float64)
-        if q.shape != (self.history.d_q,):
-            raise UserError(f"A policy of {self.history.d_q} positions was given an array of shape {q.shape}.")
-        if self._window is None:
-            self._window = self.history.begin(q)
+    @property
+    def measures(self) -> int:
+        """How many numbers are to be given: the positions, and for a policy of the full state their velocities too."""
+        return self.representation.d_q * (2 if self.representation.full_state else 1)
+
+    def __call__(self, measured: ArrayLike) -> Float[np.ndarray, "d_u"]:
+        """The inputs to apply now that these positions have been measured."""
+        measured = np.asarray(measured, dtype=np.float64)
+        if measured.shape != (self.measures,):
+            raise UserError(f"A policy of {self.measures} measurements was given an array of shape {measured.shape}.")
+        if self._last is None:
+            self._memory = self.representation.begin(measured)
         else:
-            q = unwrap(q, self._window.q[0], self.history.angles)
-            # The policy input holds positions only (Eq. 7), so the inputs in this window are never read.
-            self._window = self.history.push(self._window, q, np.zeros(self.history.d_u))
-        return self.policy(self._exact, self.history.policy_input(self._window))
+            turning = self.representation.angles + (False,) * (self.measures - self.representation.d_q)
+            measured = unwrap(measured, self._last, turning)
+            # The policy input holds positions only (Eq. 7), so the inputs in this memory are never read.
+            self._memory = self.representation.push(self._memory, measured, np.zeros(self.representation.d_u))
+        self._last = measured
+        return self.policy(self._exact, self.representation.policy_input(self._memory))
 
     def save(self, path: str | Path) -> None:
         """Write the policy to one safetensors file: its arrays, and as metadata what is needed to build it."""
         kind = next(name for name, cls in KINDS.items() if isinstance(self.policy, cls))
-        description = {"history": asdict(self.history), "kind": kind, "policy": asdict(self.policy)}  # pyright: ignore
+        seen = to_description(self.representation)
+        description = {"representation": seen, "kind": kind, "policy": asdict(self.policy)}  # pyright: ignore
         write_arrays(Path(path), dict(self.params), {"vfpilco_policy": description})
 
     @staticmethod
@@ -57,10 +68,10 @@ class LearnedPolicy:
         try:
             params, about = read_arrays(Path(path))
             description = about["vfpilco_policy"]
-            history = VelocityFree(**_tuples(description["history"]))
-            policy = KINDS[description["kind"]](**_tuples(description["policy"]))
-            loaded = LearnedPolicy(history, policy, params)
-            if not np.all(np.isfinite(loaded(np.zeros(history.d_q)))):
+            representation = from_description(description["representation"])
+            policy = KINDS[description["kind"]](**tuples(description["policy"]))
+            loaded = LearnedPolicy(representation, policy, params)
+            if not np.all(np.isfinite(loaded(np.zeros(loaded.measures)))):
                 raise ValueError("its inputs are not finite")
         except FileNotFoundError as error:
             raise UserError(f"There is no policy file {path}: learn one first.") from error
@@ -68,7 +79,3 @@ class LearnedPolicy:
             raise Damaged(f"{path} is not a policy of ours or is damaged ({error})") from error
         loaded.reset()
         return loaded
-
-
-def _tuples(fields: dict) -> dict:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}

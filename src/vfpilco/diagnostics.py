@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from vfpilco import gp
 from vfpilco.gp import Model
-from vfpilco.history import TrainingSet, VelocityFree
+from vfpilco.representation import Representation, TrainingSet
 from vfpilco.trial import Trial
 
 LOOKAHEAD = 10
@@ -23,19 +23,28 @@ class ModelErrors(NamedTuple):
     multi_step: Float[np.ndarray, "d_q"]
 
 
-def errors(model: Model, history: VelocityFree, trial: Trial) -> ModelErrors:
-    """One-step errors on the measured differences; errors of the mean prediction `LOOKAHEAD` samples ahead."""
-    data = history.training_set(trial)
-    one_step = data.y - data.prior - model.predict(data.x)[0]
-    ahead = min(LOOKAHEAD, len(data.x))
-    starts = np.arange(history.first_real, trial.steps - ahead + 1)
-    window = history.windows(trial, starts)
+def one_step_errors(model: Model, representation: Representation, trial: Trial) -> Float[np.ndarray, "N d_q"]:
+    """What the predicted position one sample ahead differs by from the measured one, sample by sample."""
+    return ahead_errors(model, representation, trial, 1)
+
+
+def errors(model: Model, representation: Representation, trial: Trial) -> ModelErrors:
+    """Errors of the mean prediction one sample and `LOOKAHEAD` samples ahead."""
+    ahead = min(LOOKAHEAD, len(representation.states(trial)[0]) - 1)
+    found = (ahead_errors(model, representation, trial, n) for n in (1, ahead))
+    return ModelErrors(*(np.sqrt(np.mean(e**2, axis=0)) for e in found))
+
+
+def ahead_errors(model: Model, representation: Representation, trial: Trial, ahead: int) -> Float[np.ndarray, "N d_q"]:
+    """Errors of the position predicted `ahead` samples ahead from every sample, by mean and the applied inputs."""
+    t, state = representation.states(trial)
+    within = t <= trial.steps - ahead
+    t, state = t[within], type(state)(*(column[within] for column in state))
     for i in range(ahead):
-        u = trial.u[starts + i]
-        change = history.prior_mean(window) + model.predict(history.gp_input(window, u))[0]
-        window = history.advance(window, u, change)
-    multi_step = window.q[:, 0] - trial.q[starts + ahead]
-    return ModelErrors(*(np.sqrt(np.mean(e**2, axis=0)) for e in (one_step, multi_step)))
+        u = trial.u[t + i]
+        change = representation.prior_mean(state) + model.predict(representation.gp_input(state, u))[0]
+        state = representation.advance(state, u, change)
+    return representation.positions(state) - trial.q[t + ahead]
 
 
 class ProjectionLoss(NamedTuple):

@@ -47,8 +47,8 @@ class Display(Watcher):
         where = f"trial {trial} of {self.trials}" if trial else "exploration"
         self.progress.update(self.line, description=name, where=where)
 
-    def step(self, done: float, cost: float) -> None:
-        finished = self.trial - 1 + done
+    def step(self, done: int, total: int, cost: float) -> None:
+        finished = self.trial - 1 + done / total
         spent = time.monotonic() - self.begun
         left = spent / finished * (self.trials - finished) if finished > 0.05 else None
         text = "" if left is None else f"about {_duration(left)} left"

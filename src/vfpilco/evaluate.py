@@ -38,7 +38,8 @@ def evaluate(task: Task, policy: LearnedPolicy, episodes: int = 20, seed: int = 
     costs, successes = [], []
     for child in np.random.SeedSequence([seed, 2_000_000]).spawn(episodes):
         policy.reset()
-        trial = execute(task, plant, policy, int(child.generate_state(1)[0]))
+        full_state = policy.representation.full_state
+        trial = execute(task, plant, policy, int(child.generate_state(1)[0]), full_state=full_state)
         judged = task.judge(trial.judged)
         costs.append(judged["cost"])
         successes.append(judged["success"])

@@ -28,18 +28,29 @@ def connect(task: Task) -> Plant:
         ) from error
 
 
-def execute(task: Task, plant: Plant, controller: Controller, seed: int, log: TrialLog | None = None) -> Trial:
+def execute(
+    task: Task,
+    plant: Plant,
+    controller: Controller,
+    seed: int,
+    log: TrialLog | None = None,
+    *,
+    full_state: bool = False,
+) -> Trial:
     """Run `controller` on the plant for one trial; inputs are clipped to their limits and the plant is always stopped.
 
-    Every sample goes to `log` as it comes. Where something fails, Ctrl-C included, the `PlantError` or `Interrupted`
-    holds in `partial` what was recorded.
+    Every sample goes to `log` as it comes. With `full_state` the controller is given the true positions and velocities
+    of a simulated plant instead of the measured positions.
+
+    Where something fails, Ctrl-C included, the `PlantError` or `Interrupted` holds in `partial` what was recorded.
     """
     recorded = Recording(task, plant, log)
     problem: BaseException | None = None
     try:
         recorded.add(plant.reset(seed))
         for _ in range(task.horizon):
-            recorded.add(plant.step(recorded.apply(controller(recorded.q[-1]))))
+            seen = recorded.true_state if full_state else recorded.q[-1]
+            recorded.add(plant.step(recorded.apply(controller(seen))))
         recorded.keep(None)
     except KeyboardInterrupt as error:
         problem = Interrupted("The trial was interrupted.", recorded.trial())
@@ -73,6 +84,7 @@ class Recording:
         self.q: list[np.ndarray] = []
         self.u: list[np.ndarray] = []
         self.true: list[np.ndarray] = []
+        self.velocity: list[np.ndarray] = []
 
     def add(self, measured: np.ndarray) -> None:
         """Keep a measurement; angles are followed by whole turns."""
@@ -91,6 +103,8 @@ class Recording:
         if hasattr(self.plant, "true_positions"):
             true = np.array(self.plant.true_positions, dtype=float)  # pyright: ignore[reportAttributeAccessIssue]
             self.true.append(unwrap(true, self.q[-1], task.angles))
+        if hasattr(self.plant, "true_velocities"):
+            self.velocity.append(np.array(self.plant.true_velocities, dtype=float))  # pyright: ignore
 
     def apply(self, u: np.ndarray) -> np.ndarray:
         """The input to apply, within its limits."""
@@ -107,14 +121,19 @@ class Recording:
     def keep(self, u: np.ndarray | None) -> None:
         """Write the latest sample down, with the inputs that are applied on it."""
         if self.log is not None:
-            self.log.add(len(self.q) - 1, self.q[-1], u, self.true[-1] if self.true else None)
+            self.log.add(len(self.q) - 1, self.q[-1], u, [known[-1] for known in (self.true, self.velocity) if known])
+
+    @property
+    def true_state(self) -> np.ndarray:
+        """True positions and velocities at the latest sample."""
+        return np.concatenate([self.true[-1], self.velocity[-1]])
 
     def trial(self) -> Trial:
         """What was recorded: one measurement more than inputs, even where the plant failed in between."""
         d_q, d_u = len(self.task.positions), len(self.task.inputs)
         u = self.u[: max(len(self.q) - 1, 0)]
-        true = np.array(self.true[: len(self.q)]) if self.true else None
-        return Trial(np.array(self.q).reshape(-1, d_q), np.array(u).reshape(-1, d_u), self.task.sampling_time, true)
+        known = [np.array(rows[: len(self.q)]) if rows else None for rows in (self.true, self.velocity)]
+        return Trial(np.array(self.q).reshape(-1, d_q), np.array(u).reshape(-1, d_u), self.task.sampling_time, *known)
 
 
 def _bad(task: Task, measured: np.ndarray) -> str:

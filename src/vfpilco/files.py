@@ -46,8 +46,10 @@ def write_whole(path: Path, content: bytes | str) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)
         raise
     with contextlib.suppress(OSError):  # Not every file system can do this; the rename is safe but for a power cut.
         folder = os.open(path.parent, os.O_RDONLY)
@@ -65,13 +67,16 @@ def read_whole(path: Path) -> bytes:
         raise
     except OSError as error:
         raise Damaged(f"{path} cannot be read ({error.strerror})") from error
-    with open(handle, "rb") as file:
+    try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise Damaged(f"{path} is not a file")
         if status.st_size > MOST_BYTES:
             raise Damaged(f"{path} is {status.st_size} bytes long, more than any file of ours")
-        return file.read(MOST_BYTES)
+        with open(handle, "rb", closefd=False) as file:
+            return file.read(MOST_BYTES)
+    finally:
+        os.close(handle)
 
 
 # -- seals -------------------------------------------------------------------------------------------------------
@@ -121,7 +126,7 @@ def from_json(text: bytes) -> dict[str, Any]:
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
     """Keep named arrays, and what is to be known about them, in one safetensors file."""
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     # One metadata entry: their order is not fixed.
     metadata = {"vfpilco": json.dumps({"format": FORMAT, **about, "checksum": BLANK})}
     write_whole(path, seal(save(contiguous, metadata)))

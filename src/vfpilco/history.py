@@ -1,8 +1,4 @@
-"""The velocity-free state: windows of past positions and inputs, and what the GPs and the policy see of them.
-
-Every function takes NumPy or JAX arrays with any leading dimensions: the same lines serve the plant, the training set
-and the particles.
-"""
+"""The velocity-free state: windows of past positions and inputs, and what the GPs and the policy see of them."""
 
 from __future__ import annotations
 
@@ -10,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
+from vfpilco.representation import TrainingSet, expand, expanded_kinds
 from vfpilco.trial import Trial
 
 
@@ -37,6 +33,11 @@ class VelocityFree:
     """Prior mean of the GPs: the last difference, or zero."""
 
     @property
+    def full_state(self) -> bool:
+        """Only positions are measured."""
+        return False
+
+    @property
     def d_q(self) -> int:
         """The number of positions."""
         return len(self.angles)
@@ -48,6 +49,16 @@ class VelocityFree:
         xp = q.__array_namespace__()
         u = xp.zeros((*q.shape[:-1], self.m_u, self.d_u), dtype=q.dtype)
         return Window(xp.stack([q] * (self.m_q + 1), axis=-2), u)
+
+    rest = begin
+
+    def positions(self, window: Window) -> Any:
+        """The newest positions."""
+        return window.q[..., 0, :]
+
+    def measured(self, window: Window, e: Any) -> Any:
+        """The newest positions through the sensor."""
+        return window.q[..., 0, :] + e
 
     def push(self, window: Window, q: Any, u: Any) -> Window:
         """The window one sample later: `u` was applied and `q` was reached."""
@@ -73,26 +84,18 @@ class VelocityFree:
         xp = window.q.__array_namespace__()
         q = [window.q[..., i, :] for i in range(self.m_q + 1)]
         if self.differences:
-            return xp.concat([*self._expand(q[0]), *(q[i] - q[i + 1] for i in range(self.m_q))], axis=-1)
-        return xp.concat([column for q_i in q for column in self._expand(q_i)], axis=-1)
+            return xp.concat([*expand(q[0], self.angles), *(q[i] - q[i + 1] for i in range(self.m_q))], axis=-1)
+        return xp.concat([column for q_i in q for column in expand(q_i, self.angles)], axis=-1)
 
     def prior_mean(self, window: Window) -> Any:
         """What the GPs expect of Δq_t before seeing data."""
         last = window.q[..., 0, :] - window.q[..., 1, :]
         return last if self.constant_velocity else last * 0
 
-    def _expand(self, q: Any) -> list[Any]:
-        xp = q.__array_namespace__()
-        columns = []
-        for i, angle in enumerate(self.angles):
-            column = q[..., i : i + 1]
-            columns += [xp.sin(column), xp.cos(column)] if angle else [column]
-        return columns
-
     def input_kinds(self) -> list[str]:
-        """The kind of every entry of x̃, x*'s first: "position", "circle" (sine or cosine), "difference" or "input"."""
-        expanded = [kind for angle in self.angles for kind in (["circle"] * 2 if angle else ["position"])]
-        past = ["difference"] * (self.m_q * self.d_q) if self.differences else expanded * self.m_q
+        """The kind of every entry of x̃, x*'s first."""
+        expanded = expanded_kinds(self.angles)
+        past = ["rate"] * (self.m_q * self.d_q) if self.differences else expanded * self.m_q
         return expanded + past + ["input"] * ((1 + self.m_u) * self.d_u)
 
     # -- what is learned from ------------------------------------------------------------------------------------
@@ -108,21 +111,17 @@ class VelocityFree:
         """The first sample whose window lies within the trial."""
         return max(self.m_q, self.m_u)
 
+    def rows(self, steps: int) -> int:
+        """One pair per sample but those before the first real window."""
+        return steps - self.first_real
+
+    def states(self, trial: Trial) -> tuple[np.ndarray, Window]:
+        """Every sample from the first real window on."""
+        t = np.arange(self.first_real, trial.steps + 1)
+        return t, self.windows(trial, t)
+
     def training_set(self, trial: Trial) -> TrainingSet:
-        """GP inputs and targets of one trial, from the first sample whose window is real."""
+        """GP inputs and position changes of one trial, from the first sample whose window is real."""
         t = np.arange(self.first_real, trial.steps)
         window = self.windows(trial, t)
         return TrainingSet(self.gp_input(window, trial.u[t]), trial.q[t + 1] - trial.q[t], self.prior_mean(window))
-
-
-class TrainingSet(NamedTuple):
-    """GP inputs x̃, targets Δq and prior means, row by row."""
-
-    x: Float[np.ndarray, "N d_x"]
-    y: Float[np.ndarray, "N d_q"]
-    prior: Float[np.ndarray, "N d_q"]
-
-    @staticmethod
-    def join(parts: list[TrainingSet]) -> TrainingSet:
-        """All trials' pairs in one set."""
-        return TrainingSet(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

@@ -22,11 +22,12 @@ from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import Interrupted, PlantError, UserError, unknown
 from vfpilco.execute import Controller, connect, execute
 from vfpilco.gp import Model
-from vfpilco.history import TrainingSet, VelocityFree
+from vfpilco.methods import represent
 from vfpilco.optimise import improve, start
 from vfpilco.particles import Rollout, Simulator
 from vfpilco.plants.base import Plant
 from vfpilco.policies import Params, Policy
+from vfpilco.representation import TrainingSet
 from vfpilco.runfolder import RunFolder, check_free
 from vfpilco.settings import Settings, whole
 from vfpilco.task import Task
@@ -176,17 +177,9 @@ class Learner:
         self.task, self.settings, self.seed, self.trials = task, settings, seed, trials
         self.folder, self.watch = folder, Noting(watch)
         self.result = Result(task, settings, seed)
-        self.history = VelocityFree(
-            task.angles,
-            len(task.inputs),
-            settings.m_q,
-            settings.m_u,
-            differences=settings.inputs == "differences",
-            constant_velocity=settings.prior_mean == "constant-velocity",
-        )
+        self.representation = represent(task, settings)
         self.key = jax.random.key(seed)
-        per_trial = task.horizon - self.history.first_real
-        self.rows = per_trial * (task.explorations + trials - 1)
+        self.rows = self.representation.rows(task.horizon) * (task.explorations + trials - 1)
         """The size that training sets are padded to: that of the last trial."""
         if self.rows > MOST_POINTS:
             raise UserError(
@@ -194,6 +187,11 @@ class Learner:
                 f"{MOST_POINTS} can be learned from: ask for fewer trials."
             )
         self.plant = plant
+        if self.representation.full_state and not hasattr(plant, "true_velocities"):
+            raise UserError(
+                f"The plant of task {task.name!r} does not tell its true state (true_positions, true_velocities), as "
+                "the method full-state needs: choose --method vf or pms."
+            )
 
     def restore(self) -> None:
         """Take up what the folder holds."""
@@ -214,7 +212,7 @@ class Learner:
             self.explore(i)
         s = self.settings
         explored = self.result.trials[: self.task.explorations]
-        policy = policies.make(s.policy, s.basis_functions, self.history, explored, self.task.limits)
+        policy = policies.make(s.policy, s.basis_functions, self.representation, explored, self.task.limits)
         params = None if self.result.policy is None else self.result.policy.params
         for trial in range(len(self.result.successes) + 1, self.trials + 1):
             model = self.learn_model(trial)
@@ -266,7 +264,7 @@ class Learner:
             begin = start(simulator, before, self.settings, key)
             now = keeper.standing(begin, self.settings.shards)
             found = improve(simulator, posterior, before, self.settings, key, self.watch, now, keeper)
-        learned = LearnedPolicy(self.history, policy, found.params)
+        learned = LearnedPolicy(self.representation, policy, found.params)
         if self.folder is not None:
             self.folder.add_arrays("optimisations", trial, {"cost": found.costs}, notes=keeper.notes)
             self.folder.add_policy(trial, learned)
@@ -287,7 +285,7 @@ class Learner:
 
         predicted = Rollout(**self.done_once("predictions", trial, "prediction", predict)[0])  # pyright: ignore
         self.watch.phase(trial, "running on the plant")
-        learned = LearnedPolicy(self.history, policy, params)
+        learned = LearnedPolicy(self.representation, policy, params)
         executed = self.on_plant(trial, learned)
         row = {"kind": "policy", "trial": trial, **self.compare(executed, predicted, model)}
         self.record(executed, row)
@@ -296,12 +294,12 @@ class Learner:
 
     def data(self) -> TrainingSet:
         """The training set of all trials so far."""
-        return TrainingSet.join([self.history.training_set(trial) for trial in self.result.trials])
+        return TrainingSet.join([self.representation.training_set(trial) for trial in self.result.trials])
 
     def simulator(self, policy: Policy, persistence: float = 0.0) -> Simulator:
         """The particle simulation of this task under `policy`."""
         task = self.task
-        return Simulator(self.history, policy, task.sensor, task.start, task.cost, task.horizon, persistence)
+        return Simulator(self.representation, policy, task.sensor, task.start, task.cost, task.horizon, persistence)
 
     def key_for(self, trial: int, purpose: int) -> jax.Array:
         """A random key of its own for everything a trial draws."""
@@ -326,15 +324,16 @@ class Learner:
         """Run a trial on the plant and keep it at once; one that fails is kept as a partial file and ends the run."""
         index = len(self.result.trials)
         seed = int(np.random.SeedSequence([self.seed, 1_000_000 + index]).generate_state(1)[0])
+        full_state = self.representation.full_state
         if self.folder is None:
-            return execute(self.task, self.plant, controller, seed)
+            return execute(self.task, self.plant, controller, seed, full_state=full_state)
         task, d_q = self.task, len(self.task.positions)
         if self.folder.logged_trial(index, self.columns, d_q, task.sampling_time, task.horizon):
             return self.folder.trial(index, d_q)
         log = self.folder.log_trial(index, self.columns, task.sampling_time, task.horizon)
         try:
             with self.timed(trial, "plant"):
-                executed = execute(task, self.plant, controller, seed, log)
+                executed = execute(task, self.plant, controller, seed, log, full_state=full_state)
         except (PlantError, Interrupted) as error:
             if error.partial is not None and error.partial.steps == task.horizon:
                 self.folder.keep_trial(index, error.partial, self.columns, log)
@@ -355,7 +354,7 @@ class Learner:
         low, high = np.quantile(totals, [0.025, 0.975])
         band_low, band_high = np.quantile(predicted.q, [0.025, 0.975], axis=1)
         inside = (executed.judged >= band_low) & (executed.judged <= band_high)
-        errors = diagnostics.errors(model, self.history, executed)
+        errors = diagnostics.errors(model, self.representation, executed)
         return {
             "predicted_cost": {"mean": float(totals.mean()), "low": float(low), "high": float(high)},
             "band_coverage": float(inside.mean()),
@@ -372,7 +371,7 @@ class Learner:
         """Exact or projected, and what the projection loses on the trial just executed."""
         if model.exact:
             return {"kind": "exact", "points": model.points}
-        loss = diagnostics.projection_loss(model, self.data(), self.rows, self.history.training_set(executed))
+        loss = diagnostics.projection_loss(model, self.data(), self.rows, self.representation.training_set(executed))
         if max(loss.error) > MOST_LOSS.error or max(loss.log_density) > MOST_LOSS.log_density:
             self.watch.note(
                 f"The projected GP posterior is worse than the exact one by {max(loss.error):.1%} in one-step error "

@@ -111,41 +111,36 @@ RETRIES = 10
 
 
 class Phase(NamedTuple):
-    """A part of an optimisation with the same step size, dropout rate and number of particles throughout."""
+    """A part of an optimisation with the same step size and dropout rate throughout."""
 
     steps: int
     rate: float
     dropout: float
-    particles: int
 
     def settled(self, costs: np.ndarray, least: float) -> bool:
-        """Whether the cost fell by less than the share `least` between the last two fifths of the phase."""
+        """Whether the cost changed by less than the share `least` between the last two fifths of the phase."""
         window = self.steps // 5
-        if window < 1 or len(costs) < 2 * window:
+        if not least or window < 1 or len(costs) < 2 * window:
             return False
-        return bool(costs[-window:].mean() > (1 - least) * costs[-2 * window : -window].mean())
+        earlier, later = costs[-2 * window : -window].mean(), costs[-window:].mean()
+        return bool(abs(later - earlier) < least * earlier)
 
 
-def phases(settings: Settings, attempt: int) -> tuple[Phase, ...]:
-    """One half, a quarter and a quarter of the steps: smaller steps and less dropout, in the last all particles.
-
-    The first phase is attempted `starts` times, by turns with dropout and without: there are many ways to swing a
-    pole up, and which one a policy settles for is a matter of chance.
-    """
-    half, quarter = settings.steps // 2, settings.steps // 4
+def phases(settings: Settings) -> tuple[Phase, ...]:
+    """One half, a quarter and a quarter of the steps, each with smaller steps and less dropout than the one before."""
+    half, quarter = -(-settings.steps // 2), -(-settings.steps // 4)
     first, last = settings.learning_rate, settings.final_learning_rate
-    few = max(settings.particles // 2 // settings.shards, 1) * settings.shards
     planned = (
-        Phase(half, first, settings.dropout if attempt % 2 == 0 else 0.0, few),
-        Phase(quarter, float(np.sqrt(first * last)), settings.dropout / 2, few),
-        Phase(settings.steps - half - quarter, last, 0.0, settings.particles),
+        Phase(half, first, settings.dropout),
+        Phase(min(quarter, settings.steps - half), float(np.sqrt(first * last)), settings.dropout / 2),
+        Phase(max(settings.steps - half - quarter, 0), last, 0.0),
     )
     return tuple(phase for phase in planned if phase.steps)
 
 
 def chunk_size(simulator: Simulator, settings: Settings) -> int:
     """Gradient steps between two looks at the cost: a second or two of work, whatever the size of the problem."""
-    work = settings.particles * simulator.horizon * simulator.history.d_q
+    work = settings.particles * simulator.horizon * simulator.representation.d_q
     return int(np.clip(50 * 72_000 / work, 5, 50))
 
 
@@ -154,15 +149,11 @@ class Standing(NamedTuple):
 
     redraw: int
     """How often the policy was drawn anew."""
-    attempt: int
     phase: int
     begun: int
     """How many steps had been made when this phase began."""
     progress: Progress
     costs: Float[np.ndarray, "steps"]
-    best: Params
-    """The best policy at the end of a first phase."""
-    best_cost: float
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All of it, by name."""
@@ -178,8 +169,8 @@ class Standing(NamedTuple):
         names, structure = list(shapes), jax.tree.structure(self)
         raw = jax.tree.unflatten(structure, [arrays[name] for name in names])
         progress = raw.progress._replace(key=jax.random.wrap_key_data(jnp.asarray(raw.progress.key)))
-        numbers = {name: int(getattr(raw, name)) for name in ("redraw", "attempt", "phase", "begun")}
-        return raw._replace(progress=everywhere(progress, shards), best_cost=float(raw.best_cost), **numbers)
+        numbers = {name: int(getattr(raw, name)) for name in ("redraw", "phase", "begun")}
+        return raw._replace(progress=everywhere(progress, shards), **numbers)
 
 
 class Improved(NamedTuple):
@@ -199,18 +190,18 @@ def improve(
     now: Standing | None = None,
     checkpoint: Callable[[Standing], None] = lambda standing: None,
 ) -> Improved:
-    """Improve the policy `before` (or fresh ones) on the learned dynamics.
+    """Improve the policy `before` (or a fresh one) on the learned dynamics.
 
     `checkpoint` is told after every chunk of steps where the optimisation stands; from there, given as `now`, another
     call with the same other arguments goes on.
     """
-    chunk = chunk_size(simulator, settings)
+    plan, chunk = phases(settings), chunk_size(simulator, settings)
     posterior = everywhere(posterior, settings.shards)
     now = now or start(simulator, before, settings, key)
-    while now.phase < len(plan := phases(settings, now.attempt)):
+    while now.phase < len(plan):
         phase, made = plan[now.phase], len(now.costs) - now.begun
-        if made >= phase.steps or (settings.settled and phase.settled(now.costs[now.begun :], settings.settled)):
-            now = _next_phase(simulator, posterior, before, settings, key, now)
+        if made >= phase.steps or phase.settled(now.costs[now.begun :], settings.settled):
+            now = now._replace(phase=now.phase + 1, begun=len(now.costs))
             continue
         steps = min(chunk, phase.steps - made)
         tried = _finite_chunk(simulator, now.progress, posterior, phase._replace(steps=steps), settings, watch)
@@ -221,56 +212,22 @@ def improve(
                     "The expected cost was never finite, whatever the policy: check that the cost function is finite "
                     "and smooth everywhere, or lower --learning-rate."
                 )
-            before, now = None, start(simulator, None, settings, key, now.redraw + 1)
+            now = start(simulator, before, settings, key, now.redraw + 1)
             continue
         progress, costs = tried
         now = now._replace(progress=progress, costs=np.concatenate([now.costs, costs]))
-        watch.step(_share_done(settings, now), float(costs[-10:].mean()))
+        planned = sum(past.steps for past in plan[: now.phase]) + made + steps
+        watch.step(planned, settings.steps, float(costs[-10:].mean()))
         checkpoint(now)
     return Improved(jax.tree.map(np.asarray, now.progress.params), now.costs)
 
 
-def start(
-    simulator: Simulator, before: Params | None, settings: Settings, key: Array, redraw: int = 0, attempt: int = 0
-) -> Standing:
-    """The beginning of an optimisation from `before`, or from a fresh policy."""
-    k_init, k_run = jax.random.split(jax.random.fold_in(jax.random.fold_in(key, redraw), attempt))
+def start(simulator: Simulator, before: Params | None, settings: Settings, key: Array, redraw: int = 0) -> Standing:
+    """The beginning of an optimisation from `before`, or from a fresh policy if there is none or it led nowhere."""
+    k_init, k_run = jax.random.split(jax.random.fold_in(key, redraw))
     params = simulator.policy.init(k_init) if before is None or redraw else before
-    params = jax.tree.map(lambda leaf: np.asarray(leaf, settings.precision), params)
-    progress = begin(params, k_run, settings.shards)
-    return Standing(redraw, attempt, 0, 0, progress, np.empty(0, settings.precision), params, np.inf)
-
-
-def _next_phase(
-    simulator: Simulator, posterior: Posterior, before: Params | None, settings: Settings, key: Array, now: Standing
-) -> Standing:
-    """The next attempt at the first phase, or the next phase from the best of them."""
-    if now.phase == 0:
-        cost = float(expected_cost(simulator, now.progress.params, posterior, key, settings.particles))
-        if cost < now.best_cost:
-            now = now._replace(best=jax.tree.map(np.asarray, now.progress.params), best_cost=cost)
-        if now.attempt + 1 < settings.starts:
-            again = start(simulator, before, settings, key, now.redraw, now.attempt + 1)
-            return again._replace(begun=len(now.costs), costs=now.costs, best=now.best, best_cost=now.best_cost)
-        now = now._replace(progress=begin(now.best, now.progress.key, settings.shards))
-    return now._replace(phase=now.phase + 1, begun=len(now.costs))
-
-
-def _share_done(settings: Settings, now: Standing) -> float:
-    """How much of the work is done, if no phase ends early."""
-    work = [phase.steps * phase.particles for phase in phases(settings, 0)]
-    works = [work[0]] * settings.starts + work[1:]
-    phase = phases(settings, 0)[now.phase]
-    current = (len(now.costs) - now.begun) * phase.particles
-    return (sum(works[: now.attempt + now.phase]) + current) / sum(works)
-
-
-@partial(jax.jit, static_argnames=("simulator", "particles"))
-def expected_cost(
-    simulator: Simulator, params: Params, posterior: Posterior, key: Array, particles: int
-) -> Float[Array, ""]:
-    """Ĵ(θ) without dropout."""
-    return simulator.rollout(params, posterior, key, particles).cost.mean(1).sum()
+    params = jax.tree.map(lambda leaf: jnp.asarray(leaf, settings.precision), params)
+    return Standing(redraw, 0, 0, begin(params, k_run, settings.shards), np.empty(0, settings.precision))
 
 
 def _finite_chunk(
@@ -281,7 +238,7 @@ def _finite_chunk(
     for retry in range(RETRIES + 1):
         start = progress if retry == 0 else progress._replace(key=jax.random.fold_in(progress.key, retry))
         after, cost = run(
-            simulator, start, posterior, rates, dropouts, particles=phase.particles, shards=settings.shards
+            simulator, start, posterior, rates, dropouts, particles=settings.particles, shards=settings.shards
         )
         cost = np.asarray(cost)
         if np.all(np.isfinite(cost)) and all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(after.params)):

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from vfpilco.history import VelocityFree
 from vfpilco.policies.base import Params, Policy
 from vfpilco.posterior import Posterior, predict
+from vfpilco.representation import Representation
 from vfpilco.sensors import Sensor
 from vfpilco.start import Start
 
@@ -30,7 +30,7 @@ class Rollout(NamedTuple):
 class Simulator:
     """Everything of a particle simulation that does not change while a policy is optimised."""
 
-    history: VelocityFree
+    representation: Representation
     policy: Policy
     sensor: Sensor
     start: Start
@@ -51,18 +51,18 @@ class Simulator:
         noise = self.sensor.fictitious(k_noise, (self.horizon, *q0.shape), dtype)
         gauss = persistent(jax.random.normal(k_step, (self.horizon, *q0.shape), dtype), self.persistence)
         keep = None if dropout is None else self.policy.dropout(k_keep, particles, dropout, dtype)
-        history = self.history
+        how = self.representation
 
         def step(carry, drawn):
             state, seen = carry
             e, z = drawn
-            u = self.policy(params, history.policy_input(seen), keep)
-            mean, variance = predict(posterior, history.gp_input(state, u))
-            state = history.advance(state, u, history.prior_mean(state) + mean + jnp.sqrt(variance) * z)
-            q = state.q[..., 0, :]
-            return (state, history.push(seen, q + e, u)), (q, u)
+            u = self.policy(params, how.policy_input(seen), keep)
+            mean, variance = predict(posterior, how.gp_input(state, u))
+            state = how.advance(state, u, how.prior_mean(state) + mean + jnp.sqrt(variance) * z)
+            return (state, how.push(seen, how.measured(state, e), u)), (how.positions(state), u)
 
-        first = history.begin(q0), history.begin(q0 + noise[0])
+        rest = how.rest(q0)
+        first = rest, how.begin(how.measured(rest, noise[0]))
         # The measurement drawn at step t is that of q_{t+1}; the last one is never seen.
         drawn = jnp.concatenate([noise[1:], noise[:1]]), gauss
         _, (q, u) = jax.lax.scan(step, first, drawn)

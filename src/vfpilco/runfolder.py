@@ -37,9 +37,10 @@ from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import UserError
 from vfpilco.files import FORMAT, Damaged, from_json, read_arrays, read_whole, to_json, write_arrays, write_whole
 from vfpilco.trial import Trial
-from vfpilco.trialfile import TrialLog, read_log, read_trial, trial_to_csv
+from vfpilco.trialfile import TrialLog, is_whole, read_log, read_trial, trial_to_csv, true_columns, write_log
 
 LOCK, HOLDER = ".lock", ".running.json"
+LEFTOVER = ".*.tmp"
 
 
 class RunFolder:
@@ -73,12 +74,12 @@ class RunFolder:
         except Timeout:
             raise UserError(f"{self.path} is in use by {self.holder()}: wait for it, or stop it.") from None
         try:
-            for leftover in self.path.rglob(".*.tmp"):  # of a write that was cut off
+            for leftover in self.path.rglob(LEFTOVER):  # of a write that was cut off
                 leftover.unlink(missing_ok=True)
             write_whole(self.inside(HOLDER), json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
             yield
         finally:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, UserError):
                 self.inside(HOLDER).unlink(missing_ok=True)
             lock.release()
             if not self.has("run.json"):  # Nothing came of it: leave nothing.
@@ -125,19 +126,22 @@ class RunFolder:
         """Whether execution `index` is finished; one that had only to be put in its place is put there."""
         for name in itertools.takewhile(self.has, _partial_names(index)):
             with self._told():
-                trial = read_log(self.inside(name), positions, len(columns) - positions, sampling_time)
-            if trial.steps == horizon:
+                path = self.inside(name)
+                trial = read_log(path, positions, len(columns) - positions, sampling_time)
+                whole = is_whole(path) and trial.steps == horizon
+            if whole:
                 if not self.has(f"trials/{index:03d}.csv"):
                     self.add_trial(index, trial, columns)
-                self.inside(name).unlink()
+                path.unlink()
         return self.has(f"trials/{index:03d}.csv")
 
     def add_trial(self, index: int, trial: Trial, columns: list[str]) -> None:
         """Keep a finished execution."""
         content = trial_to_csv(trial.q, trial.u, trial.sampling_time, columns).encode()
-        if trial.true is not None:
-            empty = np.empty((trial.steps, 0))
-            true = trial_to_csv(trial.true, empty, trial.sampling_time, columns[: trial.q.shape[1]])
+        known = [rows for rows in (trial.true, trial.velocity) if rows is not None]
+        if known:
+            empty, names = np.empty((trial.steps, 0)), true_columns(columns[: trial.q.shape[1]], len(known))
+            true = trial_to_csv(np.concatenate(known, axis=1), empty, trial.sampling_time, names)
             self._write_summed(f"trials/{index:03d}.true.csv", true.encode())
         self._write_summed(f"trials/{index:03d}.csv", content)
 
@@ -146,22 +150,22 @@ class RunFolder:
         try:
             self.add_trial(index, trial, columns)
         except OSError as error:
+            log.close()
             kept = log.path
-            if log.failed:
-                content = trial_to_csv(trial.q, trial.u, trial.sampling_time, columns).encode()
+            if not log.whole:
                 kept = Path(tempfile.mkdtemp(prefix="vfpilco-")) / log.path.name
-                write_whole(kept, content)
+                write_log(kept, trial, columns)
             raise UserError(
                 f"Execution {index} is finished but could not be put in its place in {self.path} "
                 f"({error.strerror or error}); it is kept as {kept}: make room"
-                f"{f', copy it to {log.path}' if log.failed else ''} and go on with --resume."
+                f"{f', copy it to {log.path}' if kept != log.path else ''} and go on with --resume."
             ) from error
         log.remove()
 
     def _write_summed(self, name: str, content: bytes) -> None:
         """Write a file that has no place for a checksum; it stands beside it, in the format of sha256sum."""
         path = self.inside(name)
-        write_whole(self.inside(f"{name}.sha256"), f"{hashlib.sha256(content).hexdigest()}  {path.name}\n")
+        write_whole(self.inside(f"{name}.sha256"), _sum(path, content))
         write_whole(path, content)
 
     def add_result(self, row: dict[str, Any]) -> None:
@@ -200,7 +204,9 @@ class RunFolder:
         with self._told():
             try:
                 content = read_whole(self.inside("run.json"))
-                header = from_json(content.removesuffix(b"\n"))
+                if not content.endswith(b"\n"):
+                    raise ValueError("its end is missing")
+                header = from_json(content[:-1])
             except ValueError as error:
                 raise Damaged(f"{file} is damaged or not ours ({error})") from error
         return header
@@ -233,16 +239,18 @@ class RunFolder:
         """A finished execution; the first `positions` columns after t are positions."""
         with self._told():
             q, u, sampling_time = read_trial(self._read_summed(f"trials/{index:03d}.csv"), positions)
-            true = None
+            known: list[np.ndarray] = []
             if self.has(f"trials/{index:03d}.true.csv"):
-                true, _, _ = read_trial(self._read_summed(f"trials/{index:03d}.true.csv"), positions)
-            return Trial(q, u, sampling_time, true)
+                path = self._read_summed(f"trials/{index:03d}.true.csv")
+                columns = read_whole(path).split(b"\n")[0].count(b",")
+                true, _, _ = read_trial(path, columns)
+                known = [true[:, i : i + positions] for i in range(0, columns, positions)]
+            return Trial(q, u, sampling_time, *known)
 
     def _read_summed(self, name: str) -> Path:
         path, beside = self.inside(name), self.inside(f"{name}.sha256")
         try:
-            expected = read_whole(beside).split()[:1]
-            if [hashlib.sha256(read_whole(path)).hexdigest().encode()] != expected:
+            if _sum(path, read_whole(path)).encode() != read_whole(beside):
                 raise Damaged(f"{path} or {beside.name} is damaged (the checksum is wrong)")
         except FileNotFoundError as error:
             raise Damaged(f"{error.filename} is missing") from error
@@ -299,6 +307,10 @@ class RunFolder:
         return sorted(int(file.stem) for file in files if file.stem.isdecimal() and len(file.stem) < 6)
 
 
+def _sum(path: Path, content: bytes) -> str:
+    return f"{hashlib.sha256(content).hexdigest()}  {path.name}\n"
+
+
 def _partial_names(index: int) -> Iterator[str]:
     yield f"trials/{index:03d}.partial.csv"
     for i in itertools.count(2):
@@ -311,5 +323,5 @@ def check_free(path: Path) -> None:
         raise UserError(f"{path} is a file, but a run needs a folder: choose another --out.")
     if (path / "run.json").exists():
         raise UserError(f"{path} holds another run: choose another --out, or go on with it by --resume.")
-    if path.exists() and any(file.name not in (LOCK, HOLDER) for file in path.iterdir()):
+    if path.exists() and not all(file.name in (LOCK, HOLDER) or file.match(LEFTOVER) for file in path.iterdir()):
         raise UserError(f"{path} is not empty: choose another --out or empty it.")

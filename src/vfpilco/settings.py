@@ -14,6 +14,8 @@ from vfpilco.errors import UserError, unknown
 class Settings:
     """Settings of VF-MC-PILCO; a task may bring other defaults."""
 
+    method: Literal["vf", "pms", "full-state"] = "vf"
+    """VF-MC-PILCO; or a baseline: MC-PILCO4PMS with filters, or MC-PILCO with the true state of a simulated plant."""
     m_q: int = 2
     """Position memory: how many past positions the GPs and the policy see."""
     m_u: int = 1
@@ -22,12 +24,20 @@ class Settings:
     """Past positions as consecutive differences, or as they are."""
     prior_mean: Literal["zero", "constant-velocity"] = "constant-velocity"
     """What the GPs expect before seeing data: no movement, or the last movement again."""
+    online: Literal["low-pass", "kalman"] = "low-pass"
+    """pms: filter that estimates velocities for the policy."""
+    offline: Literal["low-pass", "kalman"] = "low-pass"
+    """pms: filter or smoother that estimates velocities for the model."""
+    cutoff: float = 0.5
+    """pms: cut-off frequency of the low-pass filters, as a share of half the sampling rate."""
+    acceleration: float = 20.0
+    """pms: acceleration that the Kalman filters expect (standard deviation, in units of a position per s²)."""
     kernel: Literal["se"] = "se"
     """Covariance function of the GPs: squared exponential with a lengthscale per input."""
     inducing: int = 128
     """Inducing points of the GP posterior, if the last trial has more training points than this; 0: always exact."""
     particles: int = 400
-    """Particles simulated per gradient step; half of them until the last quarter of the steps."""
+    """Particles simulated per gradient step."""
     persistence: float = 0.7
     """How much of a particle's model error carries over to the next step when a trial is predicted (not optimised)."""
     policy: Literal["rbf", "mlp"] = "rbf"
@@ -38,10 +48,8 @@ class Settings:
     """Share of basis functions that each particle does without."""
     steps: int = 1000
     """Gradient steps per trial, at most."""
-    starts: int = 2
-    """How often the first half of the steps is attempted, by turns with and without dropout; the best goes on."""
-    settled: float = 0.01
-    """A phase of the optimisation ends early when the cost falls by less than this share in a fifth of it; 0: never."""
+    settled: float = 0.002
+    """A phase of the optimisation ends early when the cost changes by less than this share in a fifth; 0: never."""
     learning_rate: float = 0.01
     """Adam's first step size."""
     final_learning_rate: float = 0.0025
@@ -57,7 +65,7 @@ class Settings:
             choices = get_args(get_type_hints(type(self))[field.name])
             if choices and getattr(self, field.name) not in choices:
                 raise unknown(f"{field.name} setting", str(getattr(self, field.name)), choices)
-        least_of = dict.fromkeys(("m_q", "particles", "basis_functions", "steps", "starts", "shards"), 1)
+        least_of = dict.fromkeys(("m_q", "particles", "basis_functions", "steps", "shards"), 1)
         least_of |= {"m_u": 0, "inducing": 0}
         for name, least in least_of.items():
             whole(name, getattr(self, name), least)
@@ -65,7 +73,15 @@ class Settings:
         whole("seed", seed, 0, 2**63 - 1)
         if 0 < self.inducing < 8:
             raise UserError(f"inducing must be 0 (always exact) or at least 8, got {self.inducing}.")
-        for name in ("dropout", "persistence", "settled", "learning_rate", "final_learning_rate"):
+        for name in (
+            "dropout",
+            "persistence",
+            "settled",
+            "cutoff",
+            "acceleration",
+            "learning_rate",
+            "final_learning_rate",
+        ):
             if not isinstance(getattr(self, name), numbers.Real):
                 raise UserError(f"{name} must be a number, got {getattr(self, name)!r}.")
         if max(self.m_q, self.m_u) >= horizon - 1:
@@ -81,9 +97,12 @@ class Settings:
         for name in ("persistence", "settled"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UserError(f"{name} must be between 0 and 1, got {getattr(self, name)}.")
-        for name in ("learning_rate", "final_learning_rate"):
+        if not 0 < self.acceleration < float("inf"):
+            raise UserError(f"acceleration must be positive, got {self.acceleration}.")
+        for name in ("cutoff", "learning_rate", "final_learning_rate"):
             if not 0 < getattr(self, name) < 1:
-                raise UserError(f"{name} must be between 0 and 1, got {getattr(self, name)}: 0.01 is usual.")
+                usual = 0.5 if name == "cutoff" else 0.01
+                raise UserError(f"{name} must be between 0 and 1, got {getattr(self, name)}: {usual} is usual.")
 
 
 def whole(name: str, value: object, least: int, most: int | None = None) -> None:

@@ -16,6 +16,8 @@ class Trial:
     u: Float[np.ndarray, "steps d_u"]
     sampling_time: float
     true: Float[np.ndarray, "samples d_q"] | None = None
+    velocity: Float[np.ndarray, "samples d_q"] | None = None
+    """The true velocities, likewise."""
 
     @property
     def steps(self) -> int:

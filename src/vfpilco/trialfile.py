@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import math
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from vfpilco.files import Damaged, read_whole
 from vfpilco.trial import Trial
+
+SEAL = b"sha256,"
+"""Begins the last line of an execution that was logged to its end."""
 
 
 def trial_to_csv(q: np.ndarray, u: np.ndarray, sampling_time: float, columns: list[str]) -> str:
@@ -26,6 +31,11 @@ def trial_to_csv(q: np.ndarray, u: np.ndarray, sampling_time: float, columns: li
 
 def _row(t: float, q: np.ndarray, u: np.ndarray | None, d_u: int) -> list[str]:
     return [f"{t:.17g}", *(f"{value:.17g}" for value in q), *([""] * d_u if u is None else (f"{v:.17g}" for v in u))]
+
+
+def true_columns(positions: list[str], known: int) -> list[str]:
+    """The names of true positions (`known` of 1) and velocities too (2)."""
+    return [f"{what} {name}" for what in ("true", "velocity of")[:known] for name in positions]
 
 
 def read_trial(path: Path, positions: int) -> tuple[np.ndarray, np.ndarray, float]:
@@ -47,34 +57,40 @@ def read_trial(path: Path, positions: int) -> tuple[np.ndarray, np.ndarray, floa
 class TrialLog:
     """An execution on its way to the disk: a row per sample, so that one cut off is kept up to there.
 
-    Trouble with the disk does not disturb the plant: it is remembered in `failed`.
+    After the last row stands a checksum. Trouble with the disk does not disturb the plant; it leaves `whole` False.
     """
 
     def __init__(self, path: Path, columns: list[str], sampling_time: float) -> None:
         self.path, self.columns, self.sampling_time = path, columns, sampling_time
         self.handle: int | None = None
-        self.failed = False
+        self.whole = self.failed = False
+        self.sum = hashlib.sha256()
 
-    def add(self, i: int, q: np.ndarray, u: np.ndarray | None, true: np.ndarray | None) -> None:
-        """Sample `i`, the inputs applied on it (None for the last sample), and the true positions where known."""
+    def add(self, i: int, q: np.ndarray, u: np.ndarray | None, true: list[np.ndarray]) -> None:
+        """Sample `i`, the inputs applied on it (None for the last), true positions and velocities where known."""
         row = _row(i * self.sampling_time, q, u, len(self.columns) - len(q))
-        if true is not None:
-            row += [f"{value:.17g}" for value in true]
-        line = ",".join(row)
+        row += [f"{value:.17g}" for known in true for value in known]
+        line = ",".join(row) + "\n"
         try:
             if self.handle is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self.handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-                names = self.columns + ([f"true {name}" for name in self.columns[: len(q)]] if true is not None else [])
+                names = self.columns + true_columns(self.columns[: len(q)], len(true))
                 line = f"{','.join(['t', *names])}\n{line}"
-            data = f"{line}\n".encode()
+            self.sum.update(line.encode())
+            data = f"{line}{_seal(self.sum) if u is None else ''}".encode()
             self.failed = self.failed or os.write(self.handle, data) != len(data)
         except OSError:
             self.failed = True
+        self.whole = u is None and not self.failed
 
     def close(self) -> None:
         """Nothing more will come."""
         if self.handle is not None:
+            try:
+                os.fsync(self.handle)
+            except OSError:
+                self.whole = False
             os.close(self.handle)
             self.handle = None
 
@@ -82,6 +98,17 @@ class TrialLog:
         """The execution is kept elsewhere, whole."""
         self.close()
         self.path.unlink(missing_ok=True)
+
+
+def write_log(path: Path, trial: Trial, columns: list[str]) -> None:
+    """Write a whole execution as a `TrialLog` would have."""
+    log = TrialLog(path, columns, trial.sampling_time)
+    for i, q in enumerate(trial.q):
+        known = [rows[i] for rows in (trial.true, trial.velocity) if rows is not None]
+        log.add(i, q, trial.u[i] if i < trial.steps else None, known)
+    log.close()
+    if not log.whole:
+        raise OSError(f"{path} could not be written")
 
 
 def read_log(path: Path, positions: int, inputs: int, sampling_time: float) -> Trial:
@@ -93,15 +120,27 @@ def read_log(path: Path, positions: int, inputs: int, sampling_time: float) -> T
             cells = [float(cell) if cell else math.nan for cell in line.decode().split(",")]
         except ValueError:
             break
-        if len(cells) not in (width, width + positions) or not np.all(np.isfinite(cells[: 1 + positions])):
+        if len(cells) not in (width, width + positions, width + 2 * positions) or not np.all(
+            np.isfinite(cells[: 1 + positions])
+        ):
             break
         q.append(cells[1 : 1 + positions])
         u.append(cells[1 + positions : width])
         true.append(cells[width:])
-    known = bool(true) and all(len(row) == positions for row in true)
+    known = np.array(true).reshape(len(q), -1) if len({len(row) for row in true}) == 1 else np.empty((len(q), 0))
     return Trial(
         np.array(q).reshape(-1, positions),
         np.array(u[:-1]).reshape(-1, inputs),
         sampling_time,
-        np.array(true) if known else None,
+        *(known[:, i : i + positions] for i in range(0, known.shape[1], positions)),
     )
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a `TrialLog` came to its end, and nothing has happened to the file since."""
+    rows, mark, found = read_whole(path).rpartition(SEAL)
+    return mark + found == _seal(hashlib.sha256(rows)).encode()
+
+
+def _seal(checksum: Any) -> str:
+    return f"{SEAL.decode()}{checksum.hexdigest()}\n"

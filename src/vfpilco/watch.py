@@ -12,8 +12,8 @@ class Watcher:
     def phase(self, trial: int, name: str) -> None:
         """A phase of a trial begins (trial 0 is the exploration)."""
 
-    def step(self, done: float, cost: float) -> None:
-        """Gradient steps have been made: the share `done` of a trial's; `cost` is the particles' latest mean."""
+    def step(self, done: int, total: int, cost: float) -> None:
+        """Gradient steps have been made or saved; `cost` is the particles' latest mean."""
 
     def executed(self, row: dict[str, Any]) -> None:
         """The plant was run; `row` is the line of results.jsonl."""

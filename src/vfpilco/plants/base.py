@@ -49,6 +49,11 @@ class SimulatedPlant:
         """The positions without the sensor's error, for judging a trial; never shown to the learner."""
         return self.state[: self.positions].copy()
 
+    @property
+    def true_velocities(self) -> np.ndarray:
+        """The velocities, which no sensor tells."""
+        return self.state[self.positions :].copy()
+
     def reset(self, seed: int) -> np.ndarray:
         self.rng = np.random.default_rng(seed)
         self.state = np.zeros(2 * self.positions)

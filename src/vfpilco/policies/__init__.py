@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from vfpilco.history import VelocityFree
 from vfpilco.policies.base import Params, Policy
 from vfpilco.policies.mlp import NeuralNetwork
 from vfpilco.policies.rbf import RBFNetwork
+from vfpilco.representation import Representation
 from vfpilco.trial import Trial
 
 KINDS: dict[str, type] = {"rbf": RBFNetwork, "mlp": NeuralNetwork}
@@ -16,10 +16,10 @@ KINDS: dict[str, type] = {"rbf": RBFNetwork, "mlp": NeuralNetwork}
 __all__ = ["KINDS", "NeuralNetwork", "Params", "Policy", "RBFNetwork", "make"]
 
 
-def make(kind: str, size: int, history: VelocityFree, explored: list[Trial], limits: np.ndarray) -> Policy:
+def make(kind: str, size: int, representation: Representation, explored: list[Trial], limits: np.ndarray) -> Policy:
     """The policy to be learned, with the units of its inputs fixed by the exploration."""
-    x = np.concatenate([history.training_set(trial).x for trial in explored])
-    entries = [(k, column) for k, column in zip(history.input_kinds(), x.T, strict=True) if k != "input"]
+    x = np.concatenate([representation.training_set(trial).x for trial in explored])
+    entries = [(k, column) for k, column in zip(representation.input_kinds(), x.T, strict=True) if k != "input"]
     units = tuple(input_unit(k, column) for k, column in entries)
     u_max = tuple(limits.tolist())
     if kind == "mlp":
@@ -28,5 +28,5 @@ def make(kind: str, size: int, history: VelocityFree, explored: list[Trial], lim
 
 
 def input_unit(kind: str, column: np.ndarray) -> float:
-    """The unit of a policy input: one for sines, cosines and positions, its spread for a difference."""
-    return float(max(column.std(), 1e-6)) if kind == "difference" else 1.0
+    """The unit of a policy input: one for sines, cosines and positions, the spread for differences and velocities."""
+    return float(max(column.std(), 1e-6)) if kind == "rate" else 1.0

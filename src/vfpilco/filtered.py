@@ -1,0 +1,255 @@
+"""States with velocities: estimated by filters (MC-PILCO4PMS), or given by the plant (MC-PILCO).
+
+Online, while a trial runs, a velocity is estimated from the measurements so far, on the plant and in every particle
+alike. Offline, for the model, it is estimated from the whole trial, past and future. The GPs predict the change of the
+velocity, and positions integrate it: q_{t+1} = q_t + T_s v_t + T_s/2 Δv_t.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_discrete_are
+from scipy.signal import butter, filtfilt
+
+from vfpilco.representation import TrainingSet, expand, expanded_kinds
+from vfpilco.trial import Trial
+
+
+class State(NamedTuple):
+    """Positions and velocities, (…, d_q) each."""
+
+    q: Any
+    v: Any
+
+
+@dataclass(frozen=True)
+class FullState:
+    """State representation of MC-PILCO: true positions and velocities, which only a simulated plant can give."""
+
+    angles: tuple[bool, ...]
+    d_u: int
+    sampling_time: float
+
+    @property
+    def full_state(self) -> bool:
+        """The true state is measured."""
+        return True
+
+    @property
+    def d_q(self) -> int:
+        """The number of positions."""
+        return len(self.angles)
+
+    # -- the state of the dynamics -------------------------------------------------------------------------------
+
+    def rest(self, q: Any) -> State:
+        """No velocity."""
+        return State(q, q * 0)
+
+    def positions(self, state: State) -> Any:
+        """The positions."""
+        return state.q
+
+    def measured(self, state: State, e: Any) -> Any:
+        """Positions and velocities, without an error."""
+        return state.q.__array_namespace__().concat([state.q, state.v], axis=-1)
+
+    def gp_input(self, state: State, u: Any) -> Any:
+        """Positions (angles as sine and cosine), velocities, inputs."""
+        xp = u.__array_namespace__()
+        return xp.concat([*expand(state.q, self.angles), state.v, u], axis=-1)
+
+    def prior_mean(self, state: State) -> Any:
+        """No change of the velocity."""
+        return state.v * 0
+
+    def advance(self, state: State, u: Any, change: Any) -> State:
+        """Positions integrate the velocity, which changes linearly."""
+        h = self.sampling_time
+        return State(state.q + h * state.v + h / 2 * change, state.v + change)
+
+    # -- what the controller remembers ---------------------------------------------------------------------------
+
+    def begin(self, measured: Any) -> State:
+        """The measured state."""
+        return State(measured[..., : self.d_q], measured[..., self.d_q :])
+
+    def push(self, memory: Any, measured: Any, u: Any) -> Any:
+        """The measured state; no past is needed."""
+        return self.begin(measured)
+
+    def estimate(self, memory: Any) -> State:
+        """The state as the controller knows it."""
+        return memory
+
+    def policy_input(self, memory: Any) -> Any:
+        """Positions (angles as sine and cosine) and velocities."""
+        q, v = self.estimate(memory)
+        return v.__array_namespace__().concat([*expand(q, self.angles), v], axis=-1)
+
+    # -- what is learned from ------------------------------------------------------------------------------------
+
+    def rows(self, steps: int) -> int:
+        """One pair per pair of neighbouring states."""
+        return steps
+
+    def states(self, trial: Trial) -> tuple[np.ndarray, State]:
+        """Every sample."""
+        assert trial.true is not None
+        assert trial.velocity is not None
+        return np.arange(trial.steps + 1), State(trial.true, trial.velocity)
+
+    def training_set(self, trial: Trial) -> TrainingSet:
+        """GP inputs and velocity changes of one trial."""
+        t, (q, v) = self.states(trial)
+        x = self.gp_input(State(q[:-1], v[:-1]), trial.u[t[:-1]])
+        return TrainingSet(x, v[1:] - v[:-1], np.zeros_like(v[1:]))
+
+    def input_kinds(self) -> list[str]:
+        """The kind of every entry of x̃, x*'s first."""
+        return expanded_kinds(self.angles) + ["rate"] * self.d_q + ["input"] * self.d_u
+
+
+@dataclass(frozen=True)
+class Filtered(FullState):
+    """State representation of MC-PILCO4PMS: positions and velocities estimated from measured positions.
+
+    The online filter of position j is linear: its memory m is moved by m ← A_j m + b_j q̄, the first entry of m is the
+    position and the last one the velocity.
+    """
+
+    a: tuple[tuple[tuple[float, ...], ...], ...] = ()
+    b: tuple[tuple[float, ...], ...] = ()
+    offline: LowPass | KalmanSmoother | None = None
+
+    @property
+    def full_state(self) -> bool:
+        """Only positions are measured."""
+        return False
+
+    def measured(self, state: State, e: Any) -> Any:
+        """The positions through the sensor."""
+        return state.q + e
+
+    def begin(self, measured: Any) -> Any:
+        """At rest in the first measurement: the filters' memories, (…, d_q, n)."""
+        xp = measured.__array_namespace__()
+        return xp.stack([measured] + [measured * 0] * (len(self.b[0]) - 1), axis=-1)
+
+    def push(self, memory: Any, measured: Any, u: Any) -> Any:
+        """One step of the online filters."""
+        xp = measured.__array_namespace__()
+        a, b = xp.asarray(self.a, dtype=measured.dtype), xp.asarray(self.b, dtype=measured.dtype)
+        return (a * memory[..., None, :]).sum(-1) + b * measured[..., None]
+
+    def estimate(self, memory: Any) -> State:
+        """The filtered positions and velocities."""
+        return State(memory[..., 0], memory[..., -1])
+
+    def rows(self, steps: int) -> int:
+        """The first and the last sample have no velocity."""
+        return steps - 2
+
+    def states(self, trial: Trial) -> tuple[np.ndarray, State]:
+        """Every sample but the first and the last, smoothed."""
+        assert self.offline is not None
+        q, v = self.offline.smooth(trial.q, self.sampling_time)
+        return np.arange(1, trial.steps), State(q[1:-1], v[1:-1])
+
+
+# -- online filters ----------------------------------------------------------------------------------------------
+
+
+class Online(NamedTuple):
+    """The matrices of linear filters, one per position."""
+
+    a: tuple
+    b: tuple
+
+
+def low_pass(positions: int, sampling_time: float, cutoff: float) -> Online:
+    """Backward differences through a first-order Butterworth low-pass; `cutoff` is a share of the Nyquist frequency.
+
+    The memory is [position, difference, velocity].
+    """
+    (b0, b1), (_, a1) = butter(1, cutoff)  # pyright: ignore
+    h = sampling_time
+    a = ((0.0, 0.0, 0.0), (-1 / h, 0.0, 0.0), (-b0 / h, b1, -a1))
+    return Online(_floats([a] * positions), _floats([(1.0, 1 / h, b0 / h)] * positions))
+
+
+def kalman(noise: tuple[float, ...], sampling_time: float, acceleration: float) -> Online:
+    """Stationary Kalman filters for motion with random acceleration, seen through noise.
+
+    The memory is [position, velocity].
+    """
+    a, b = [], []
+    for std in noise:
+        f, gain, _ = _stationary(std, sampling_time, acceleration)
+        a.append(f - np.outer(gain, f[0]))
+        b.append(gain)
+    return Online(_floats(a), _floats(b))
+
+
+def _stationary(noise: float, h: float, acceleration: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Transition F, gain K and predicted covariance P of the stationary Kalman filter of one position."""
+    f = np.array([[1.0, h], [0.0, 1.0]])
+    g = np.array([h**2 / 2, h])
+    q = acceleration**2 * np.outer(g, g)
+    # The process noise has rank one; a trace of more keeps the Riccati equation well posed.
+    p = solve_discrete_are(f.T, np.array([[1.0], [0.0]]), q + 1e-12 * np.diag(np.diag(q)), np.array([[noise**2]]))
+    return f, p[:, 0] / (p[0, 0] + noise**2), p
+
+
+def _floats(nested: Any) -> Any:
+    return tuple(map(_floats, nested)) if np.ndim(nested) else float(nested)
+
+
+# -- offline filters ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LowPass:
+    """Positions through a zero-phase second-order Butterworth low-pass, then central differences."""
+
+    cutoff: float
+    """Share of the Nyquist frequency."""
+
+    def smooth(self, q: np.ndarray, sampling_time: float) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and velocities of every sample; the velocities at both ends are one-sided."""
+        smooth = filtfilt(*butter(2, self.cutoff), q, axis=0)  # pyright: ignore
+        return smooth, np.gradient(smooth, sampling_time, axis=0)
+
+
+@dataclass(frozen=True)
+class KalmanSmoother:
+    """Kalman filter and Rauch-Tung-Striebel smoother for motion with random acceleration."""
+
+    noise: tuple[float, ...]
+    """The sensor's standard deviation at every position."""
+    acceleration: float
+    """Standard deviation of the acceleration, in units of the position per second squared."""
+
+    def smooth(self, q: np.ndarray, sampling_time: float) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and velocities of every sample."""
+        columns = [self._one(column, std, sampling_time) for column, std in zip(q.T, self.noise, strict=True)]
+        smoothed = np.stack(columns, axis=1)
+        return smoothed[..., 0], smoothed[..., 1]
+
+    def _one(self, q: np.ndarray, noise: float, h: float) -> np.ndarray:
+        f, gain, p = _stationary(noise, h, self.acceleration)
+        filtered = np.empty((len(q), 2))
+        m = np.array([q[0], 0.0])
+        for t, measured in enumerate(q):
+            if t:
+                m = f @ m
+            m = m + gain * (measured - m[0])
+            filtered[t] = m
+        after = p - np.outer(gain, p[0])
+        back = after @ f.T @ np.linalg.inv(p)
+        for t in range(len(q) - 2, -1, -1):
+            filtered[t] += back @ (filtered[t + 1] - f @ filtered[t])
+        return filtered
