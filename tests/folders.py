@@ -31,9 +31,10 @@ def is_partial(name: str) -> bool:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """Every file of a run but for the times and what is left of executions that were cut off."""
-    found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if not path.is_dir()}
-    return {n: p.read_bytes() for n, p in sorted(found.items()) if n != "timings.jsonl" and not is_partial(n)}
+    """Every file of a run but for its lock, the times and what is left of executions that were cut off."""
+    found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    kept = {name for name in found if name not in (".lock", "timings.jsonl") and not is_partial(name)}
+    return {name: found[name].read_bytes() for name in sorted(kept)}
 
 
 def one_sentence(said: str) -> str:

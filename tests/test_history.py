@@ -70,7 +70,7 @@ def test_cartpole_input_written_out():
 def test_kinds_tell_what_every_entry_is(naive):
     history = VelocityFree((False, True), 1, m_q=2, m_u=1, differences=not naive)
     expanded = ["position", "circle", "circle"]
-    past = expanded * 2 if naive else ["difference"] * 4
+    past = expanded * 2 if naive else ["rate"] * 4
     assert history.input_kinds() == expanded + past + ["input", "input"]
     assert len(history.input_kinds()) == history.training_set(make_trial()).x.shape[1]
 
@@ -123,8 +123,8 @@ def test_no_training_row_mixes_two_trials(m_q, m_u):
         np.testing.assert_array_equal(column, np.concatenate([parts[0][i], parts[1][i]]))
     kinds = np.array(history.input_kinds())
     assert np.abs(data.x[:rows]).max() < 1e3
-    assert data.x[rows:, kinds != "difference"].min() > 1e5
-    assert np.abs(data.x[:, kinds == "difference"]).max() < 1e2
+    assert data.x[rows:, kinds != "rate"].min() > 1e5
+    assert np.abs(data.x[:, kinds == "rate"]).max() < 1e2
     assert np.abs(data.y).max() < 1e2
     assert np.abs(data.prior).max() < 1e2
 

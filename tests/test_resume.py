@@ -19,7 +19,20 @@ import pytest
 from folders import TINY, Disk, content, hurried, is_partial, learn, no_space, one_sentence
 from vfpilco.cli import main
 
-SMALL = ["--trials", "2", "--steps", "60", "--particles", "20", "--basis-functions", "10", "--seed", "4"]
+SMALL = [
+    "--trials",
+    "2",
+    "--steps",
+    "60",
+    "--particles",
+    "2",
+    "--basis-functions",
+    "10",
+    "--inducing",
+    "16",
+    "--seed",
+    "4",
+]
 DRIVER = """
 import sys, time
 from vfpilco import __main__, checkpoints
@@ -78,10 +91,10 @@ class Program:
         _, said = process.communicate(timeout=60)
         return process.returncode, said
 
-    def finished(self) -> dict[str, tuple[bytes, int]]:
-        """Content and time of every finished execution."""
-        files = (self.folder / "trials").glob("[0-9][0-9][0-9].csv")
-        return {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in files}
+    def finished(self, seeds: list[str]) -> dict[str, tuple[bytes, int, int]]:
+        """Every finished execution: its content, when it was written, and how often it was begun."""
+        files, begun = (self.folder / "trials").glob("[0-9][0-9][0-9].csv"), Counter(self.executions())
+        return {f.name: (f.read_bytes(), f.stat().st_mtime_ns, begun[seeds[int(f.stem)]]) for f in files}
 
     def executions(self) -> list[str]:
         """The seed of every execution that was begun."""
@@ -90,45 +103,49 @@ class Program:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """A run that nothing happened to, and the seconds it took when everything was compiled."""
+    """A run that nothing happened to."""
     program = Program(tmp_path_factory.mktemp("undisturbed") / "run")
     program.finish()
-    begun = time.monotonic()
-    again = Program(tmp_path_factory.mktemp("again") / "run")
-    again.finish()
-    seconds = time.monotonic() - begun
-    assert content(again.folder) == content(program.folder)
     assert len(program.executions()) == len(set(program.executions())) == 3
-    return SimpleNamespace(program=program, seconds=seconds, content=content(program.folder))
+    return SimpleNamespace(content=content(program.folder), seeds=program.executions())
 
 
-def check_ended_the_same(program: Program, undisturbed, finished: list[dict], kills: int) -> None:
-    """Nothing is lost, nothing is repeated that was finished, nothing is left over."""
-    assert content(program.folder) == undisturbed.content
-    for seen in finished:
-        now = program.finished()
-        assert {name: now[name] for name in seen} == seen
-    seeds, begun = undisturbed.program.executions(), program.executions()
-    assert [seed for seed, _ in itertools.groupby(begun)] == seeds
-    done = max((len(seen) for seen in finished), default=0)
-    assert len(begun) <= 3 + kills
-    assert done <= len(begun)
-
-
-def killed_at(program: Program, moments, undisturbed, rng: random.Random, pause: float = 0.0) -> None:
-    """Kill a run at one moment after the other, finish it, and compare."""
-    finished, often = [], []
-    for moment in moments:
-        program.stop_at(moment, signal.SIGKILL, pause, rng.uniform(0, 0.2) if callable(moment) else 0.0)
-        finished.append(program.finished())
-        often.append(Counter(program.executions()))
+@pytest.fixture(scope="module")
+def seconds(undisturbed, tmp_path_factory):
+    """How long a run takes that nothing happens to, once everything is compiled."""
+    program = Program(tmp_path_factory.mktemp("again") / "run")
+    begun = time.monotonic()
     program.finish()
-    check_ended_the_same(program, undisturbed, finished, len(often))
-    last = Counter(program.executions())
-    for seen, counts in zip(finished, often, strict=True):
-        for name in seen:
-            seed = undisturbed.program.executions()[int(name[:3])]
-            assert last[seed] == counts[seed]
+    assert content(program.folder) == undisturbed.content
+    return time.monotonic() - begun
+
+
+def check_killed(program: Program, moments, undisturbed, rng: random.Random, pause: float = 0.0) -> None:
+    """Kill a run at one moment after the other, and finish it: nothing is lost, repeated, changed or left over."""
+    finished = []
+    for moment in moments:
+        program.stop_at(moment, signal.SIGKILL, pause, rng.uniform(0, 0.1) if callable(moment) else 0.0)
+        finished.append(program.finished(undisturbed.seeds))
+    program.finish()
+    check_ended_the_same(program, undisturbed, len(moments))
+    now = program.finished(undisturbed.seeds)
+    for then in finished:
+        assert {name: now[name] for name in then} == then
+
+
+def check_ended_the_same(program: Program, undisturbed, stops: int) -> None:
+    assert content(program.folder) == undisturbed.content
+    executions = program.executions()
+    assert [seed for seed, _ in itertools.groupby(executions)] == undisturbed.seeds
+    assert len(executions) <= len(undisturbed.seeds) + stops
+
+
+def check_kept(program: Program, index: int, least: int) -> None:
+    """An execution that was cut off is kept as far as it went, and is the beginning of the one that was run again."""
+    partial = (program.folder / f"trials/{index:03d}.partial.csv").read_text().splitlines()
+    whole = (program.folder / f"trials/{index:03d}.csv").read_text().splitlines()
+    assert least <= len(partial) < len(whole)
+    assert [line.split(",")[:4] for line in partial] == [line.split(",") for line in whole[: len(partial)]]
 
 
 # -- kills -------------------------------------------------------------------------------------------------------
@@ -137,46 +154,30 @@ def killed_at(program: Program, moments, undisturbed, rng: random.Random, pause:
 def test_a_run_killed_again_and_again_ends_as_if_it_had_not_been(undisturbed, tmp_path):
     program = Program(tmp_path / "run")
     moments = [
+        lambda: program.has("trials/000.partial.csv", 20),
         lambda: program.has("trials/000.csv"),
         lambda: program.has("checkpoint.safetensors"),
         lambda: program.has("policies/001.safetensors"),
+        lambda: program.has("trials/002.partial.csv", 40),
     ]
-    killed_at(program, moments, undisturbed, random.Random(1))
-
-
-def test_an_execution_that_is_killed_is_kept_and_run_again(undisturbed, tmp_path):
-    program = Program(tmp_path / "run")
-    kept = program.folder / "trials/001.partial.csv"
-    begun = program.folder / "trials/000.partial.csv"
-    program.stop_at(lambda: program.has("trials/000.partial.csv", 20), signal.SIGKILL, pause=0.02)
-    program.stop_at(lambda: program.has("trials/001.partial.csv", 40), signal.SIGKILL, pause=0.02)
-    samples = kept.read_bytes()
-    program.finish()
-    check_ended_the_same(program, undisturbed, [], 2)
-    seeds = undisturbed.program.executions()
-    assert program.executions() == [seeds[0], seeds[0], seeds[1], seeds[1], seeds[2]]
-    assert kept.read_bytes() == samples
-    for partial, index in ((begun, 0), (kept, 1)):
-        rows = [line.split(",") for line in partial.read_text().splitlines()]
-        whole = [line.split(",") for line in (program.folder / f"trials/{index:03d}.csv").read_text().splitlines()]
-        assert 20 <= len(rows) < len(whole)
-        assert [row[:4] for row in rows] == whole[: len(rows)]
+    check_killed(program, moments, undisturbed, random.Random(1), pause=0.02)
+    check_kept(program, 0, 20)
+    check_kept(program, 2, 40)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", range(30))
-def test_a_kill_at_any_moment_changes_nothing(undisturbed, tmp_path, number):
+def test_a_kill_at_any_moment_changes_nothing(undisturbed, seconds, tmp_path, number):
     rng = random.Random(number)
-    moment = undisturbed.seconds * (number + rng.random()) / 30
-    killed_at(Program(tmp_path / "run"), [moment], undisturbed, rng)
+    check_killed(Program(tmp_path / "run"), [seconds * (number + rng.random()) / 30], undisturbed, rng)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", range(5))
-def test_a_kill_at_any_moment_with_a_slow_plant_changes_nothing(undisturbed, tmp_path, number):
+def test_kills_at_any_moments_with_a_slow_plant_change_nothing(undisturbed, seconds, tmp_path, number):
     rng = random.Random(100 + number)
-    moments = [(undisturbed.seconds + 9) * rng.random() for _ in range(4)]
-    killed_at(Program(tmp_path / "run"), moments, undisturbed, rng, pause=0.03)
+    moments = [(seconds + 9) * rng.random() for _ in range(4)]
+    check_killed(Program(tmp_path / "run"), moments, undisturbed, rng, pause=0.03)
 
 
 # -- Ctrl-C ------------------------------------------------------------------------------------------------------
@@ -206,7 +207,6 @@ def test_a_program_stopped_while_it_is_being_loaded_says_one_line(tmp_path, part
 def test_a_run_that_is_stopped_says_how_to_go_on(undisturbed, tmp_path):
     program = Program(tmp_path / "a run")
     moments = [
-        (lambda: program.has("trials/000.partial.csv", 20), signal.SIGINT),
         (lambda: program.has("trials/000.csv"), signal.SIGTERM),
         (lambda: program.has("checkpoint.safetensors"), signal.SIGINT),
         (lambda: program.has("trials/002.partial.csv", 20), signal.SIGTERM),
@@ -217,23 +217,21 @@ def test_a_run_that_is_stopped_says_how_to_go_on(undisturbed, tmp_path):
         advice = one_sentence(said).split("go on with: vfpilco ")[1]
         assert shlex.split(advice) == ["learn", "cartpole", "--out", str(program.folder), "--resume"]
     program.finish()
-    check_ended_the_same(program, undisturbed, [], len(moments))
-    assert {name for name in map(str, program.folder.rglob("*")) if ".partial" in name} == {
-        str(program.folder / "trials" / name) for name in ("000.partial.csv", "002.partial.csv")
-    }
+    check_ended_the_same(program, undisturbed, len(moments))
+    check_kept(program, 2, 20)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", range(20))
-def test_a_stop_at_any_moment_says_one_line(undisturbed, tmp_path, number):
+def test_a_stop_at_any_moment_says_one_line(undisturbed, seconds, tmp_path, number):
     program, rng = Program(tmp_path / "run"), random.Random(number)
     sort = rng.choice([signal.SIGINT, signal.SIGTERM])
-    code, said = program.stop_at(lambda: program.folder.exists(), sort, delay=rng.uniform(0, undisturbed.seconds - 1))
+    code, said = program.stop_at(lambda: program.folder.exists(), sort, delay=rng.uniform(0, seconds - 1))
     if code:
         assert code == 130
         assert "--resume" in one_sentence(said)
     program.finish()
-    check_ended_the_same(program, undisturbed, [], 1)
+    check_ended_the_same(program, undisturbed, 1)
 
 
 # -- two learners ------------------------------------------------------------------------------------------------
@@ -385,8 +383,8 @@ def test_any_write_that_fails_is_told_and_the_run_goes_on(tiny, tmp_path, capsys
     assert number > 15
 
 
-def check_full_disk(number: int, folder: Path, tiny, capsys) -> bool:
-    """Whether a disk that is full from one write on was noticed: then no execution is lost."""
+def check_full_disk(number: int, folder: Path, tiny, capsys) -> str:
+    """What is said of a disk that is full from one write on, if it is noticed: then no execution is lost."""
     done, resets = itertools.count(), []
 
     def before(what: str) -> None:
@@ -397,7 +395,7 @@ def check_full_disk(number: int, folder: Path, tiny, capsys) -> bool:
         noted(patch, resets)
         code = learn_with(before, folder, *TINY)
     if code == 0:
-        return False
+        return ""
     said = one_sentence(capsys.readouterr().err)
     if found := re.search(r"it is kept as (\S+): make room(, copy it to (\S+))?", said):
         kept, _, place = found.groups()
@@ -408,7 +406,7 @@ def check_full_disk(number: int, folder: Path, tiny, capsys) -> bool:
         noted(patch, resets)
         check_gone_on(folder, tiny, capsys, *([] if (folder / "run.json").exists() else TINY))
     assert len(resets) == len(set(resets)) == 2
-    return True
+    return said
 
 
 def noted(patch, resets: list[int]) -> None:
@@ -420,8 +418,10 @@ def noted(patch, resets: list[int]) -> None:
 
 
 def test_a_full_disk_loses_no_execution(tiny, tmp_path, capsys, hurry):
-    for number in (7, 60, 99, 101, 103, 125, 180, 220):
-        check_full_disk(number, tmp_path / str(number), tiny, capsys)
+    numbers = (7, 60, 99, 101, 103, 125, 180, 220)
+    said = [check_full_disk(number, tmp_path / str(number), tiny, capsys) for number in numbers]
+    assert any("copy it to" in sentence for sentence in said)
+    assert any("it is kept as" in sentence and "copy" not in sentence for sentence in said)
 
 
 @pytest.mark.long

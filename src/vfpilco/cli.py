@@ -1,4 +1,4 @@
-"""The command line: `vfpilco tasks | learn | runs | evaluate | bench`."""
+"""The command line: `vfpilco tasks | learn | runs | evaluate | reproduce | bench`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
+from rich.markdown import Markdown
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
 import vfpilco
 from vfpilco import tasks
 from vfpilco.bench import SIZES, bench
-from vfpilco.display import Display, bench_table, posterior_sentence, results_table, runs_table
+from vfpilco.display import Display, StudyDisplay, bench_table, posterior_sentence, results_table, runs_table
 from vfpilco.errors import UserError, unknown
 from vfpilco.evaluate import evaluate
 from vfpilco.learn import MOST_POINTS, Result, learn
@@ -30,6 +31,9 @@ from vfpilco.picture import draw_run
 from vfpilco.runfolder import RunFolder, check_free
 from vfpilco.runs import summary
 from vfpilco.settings import Settings, whole
+from vfpilco.studies import STUDIES
+from vfpilco.studies import load as load_study
+from vfpilco.studies.reproduce import reproduce
 
 USAGE = """vfpilco: learn to control a machine from raw position measurements
 
@@ -38,6 +42,7 @@ USAGE = """vfpilco: learn to control a machine from raw position measurements
   vfpilco learn TASK --out RUN --resume             go on where it was stopped
   vfpilco runs [DIR]            list runs
   vfpilco evaluate RUN          run a learned policy on the plant
+  vfpilco reproduce STUDY       make a study of the paper    (vfpilco reproduce --list)
   vfpilco bench                 how fast a gradient step is on this machine
   vfpilco --version
 """
@@ -96,6 +101,28 @@ class Evaluate:
 
 
 @dataclass(frozen=True)
+class Reproduce:
+    """Make a study of the paper: every run that is missing, then its table and figure."""
+
+    study: Annotated[Positional[str], arg(metavar="STUDY")]
+    """Which one; `vfpilco reproduce --list` lists what there is."""
+    seeds: int = 50
+    """Runs per configuration, with seeds 0, 1, …"""
+    only: tuple[str, ...] = ()
+    """Configurations to run; all of them if not given."""
+    out: Path | None = None
+    """Folder for the runs; runs/STUDY if not given."""
+    results: Path | None = None
+    """Folder for results, table and figure; docs/results if there is one here, else that of the runs."""
+    engine: Literal["local", "ray"] = "local"
+    """Processes on this machine, or a Ray cluster (RAY_ADDRESS)."""
+    workers: int | None = None
+    """Runs side by side; one per core if not given."""
+    json: bool = False
+    """Print the records as one JSON object at the end, and nothing else."""
+
+
+@dataclass(frozen=True)
 class Bench:
     """Measure how fast a gradient step is on this machine, against a plain version and against its floor."""
 
@@ -113,6 +140,7 @@ def main(argv: list[str] | None = None) -> int:
         "learn": run_learn,
         "runs": list_runs,
         "evaluate": run_evaluate,
+        "reproduce": run_reproduce,
         "bench": run_bench,
     }
     try:
@@ -268,6 +296,40 @@ def run_evaluate(argv: list[str]) -> None:
         return
     print(f"{args.run}: {sum(found.successes)} of {args.episodes} episodes succeeded ({summary['success_rate']:.0%})")
     print(f"cost {summary['cost_mean']:.1f} ± {summary['cost_std']:.1f}, worst {summary['cost_worst']:.1f}")
+
+
+def run_reproduce(argv: list[str]) -> None:
+    """`vfpilco reproduce STUDY`: run what is missing, show the table."""
+    if argv == ["--list"]:
+        for study in STUDIES.values():
+            print(f"{study.name:<{max(map(len, STUDIES))}}  {study.summary}")
+        return
+    args = parse(Reproduce, argv, "reproduce")
+    study = load_study(args.study)
+    out = args.out or Path("runs") / study.name
+    usual = Path("docs/results")
+    console = Console(stderr=args.json)
+    with StudyDisplay(console, quiet=args.json) as audience:
+        done = reproduce(
+            study,
+            seeds=args.seeds,
+            out=out,
+            results=args.results or (usual if usual.is_dir() else out),
+            engine=args.engine,
+            workers=args.workers,
+            only=args.only,
+            command=shlex.join(["vfpilco", "reproduce", *argv]),
+            audience=audience,
+        )
+    if args.json:
+        print(json.dumps(done.records))
+    elif done.table:
+        console.print(Markdown(done.table))
+        for file in done.files:
+            console.print(str(file), highlight=False, markup=False, soft_wrap=True)
+    if done.failed:
+        names = ", ".join(outcome.job.name for outcome in done.failed)
+        raise UserError(f"{len(done.failed)} runs failed ({names}): mend what they say, and start again.")
 
 
 def run_bench(argv: list[str]) -> None:

@@ -12,6 +12,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from vfpilco.studies.engines import Outcome
+from vfpilco.studies.reproduce import Audience
 from vfpilco.watch import Watcher
 
 
@@ -70,6 +72,48 @@ class Display(Watcher):
         self.notes.append(text)
         if not self.quiet:
             self.console.print(f"  [yellow]note[/]  {escape(text)}", highlight=False)
+
+
+class StudyDisplay(Audience):
+    """A bar of the runs of a study with the time left, and a line for every run."""
+
+    def __init__(self, console: Console, quiet: bool = False) -> None:
+        self.console, self.quiet = console, quiet
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.completed:.0f} of {task.total:.0f} runs"),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            disable=quiet,
+            transient=True,
+        )
+        self.line = self.progress.add_task("", total=1, left="")
+
+    def __enter__(self) -> StudyDisplay:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.progress.live.is_started:
+            self.progress.stop()
+
+    def begin(self, total: int, standing: int, missing: int) -> None:
+        if not self.quiet:
+            self.console.print(f"{total} runs: {standing} stand in the results, {missing} to be made", highlight=False)
+        if missing:
+            self.progress.start()
+            self.progress.update(self.line, total=missing)
+
+    def finished(self, outcome: Outcome, done: int, missing: int, left: float) -> None:
+        self.progress.update(self.line, completed=done, left=f"about {_duration(left)} left" if done < missing else "")
+        if self.quiet:
+            return
+        if outcome.record is None:
+            said = f"[red]failed[/]  {escape(outcome.problem)}"
+        else:
+            rows = [row for row in outcome.record["results"] if row["kind"] == "policy"]
+            said = "  ".join(f"{row['cost']:5.1f}{'[green]*[/]' if row['success'] else ' '}" for row in rows)
+        self.console.print(f"  {escape(outcome.job.name):<24} {said}", highlight=False)
 
 
 def _duration(seconds: float) -> str:

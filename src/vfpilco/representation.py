@@ -7,7 +7,7 @@ the particles.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -28,6 +28,7 @@ class TrainingSet(NamedTuple):
         return TrainingSet(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
+@runtime_checkable
 class Representation(Protocol):
     """What a method makes of positions and inputs."""
 

@@ -41,6 +41,8 @@ from vfpilco.trialfile import TrialLog, is_whole, read_log, read_trial, trial_to
 
 LOCK, HOLDER = ".lock", ".running.json"
 LEFTOVER = ".*.tmp"
+KINDS = ("models", "optimisations", "policies", "predictions")
+"""The folders with a file for every trial."""
 
 
 class RunFolder:
@@ -207,6 +209,8 @@ class RunFolder:
                 if not content.endswith(b"\n"):
                     raise ValueError("its end is missing")
                 header = from_json(content[:-1])
+                if not isinstance(header.get("task"), dict) or not isinstance(header["task"].get("name"), str):
+                    raise ValueError("it names no task")
             except ValueError as error:
                 raise Damaged(f"{file} is damaged or not ours ({error})") from error
         return header
@@ -240,7 +244,7 @@ class RunFolder:
         with self._told():
             q, u, sampling_time = read_trial(self._read_summed(f"trials/{index:03d}.csv"), positions)
             known: list[np.ndarray] = []
-            if self.has(f"trials/{index:03d}.true.csv"):
+            if self.has(f"trials/{index:03d}.true.csv") or self.has(f"trials/{index:03d}.true.csv.sha256"):
                 path = self._read_summed(f"trials/{index:03d}.true.csv")
                 columns = read_whole(path).split(b"\n")[0].count(b",")
                 true, _, _ = read_trial(path, columns)
@@ -269,12 +273,16 @@ class RunFolder:
                 raise Damaged(f"{self.path / name} is missing") from error
 
     def check(self) -> None:
-        """Read everything once; a damaged file is named."""
+        """Read everything once; a file that is damaged or missing is named."""
         positions = len(self.header()["task"]["positions"])
-        for i, _ in enumerate(self.results()):
+        rows = self.results()
+        for i, _ in enumerate(rows):
             self.trial(i, positions)
-        for path in sorted(self.path.rglob("*.safetensors")):
-            self.read_arrays(str(path.relative_to(self.path)))
+        trials = [row["trial"] for row in rows if row["kind"] == "policy"]
+        names = {f"{kind}/{trial:03d}.safetensors" for kind in KINDS for trial in trials}
+        names |= {str(path.relative_to(self.path)) for path in self.path.rglob("*.safetensors")}
+        for name in sorted(names):
+            self.read_arrays(name)
 
     # -- damage --------------------------------------------------------------------------------------------------
 
