@@ -16,8 +16,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from folders import TINY, Disk, content, hurried, is_partial, learn, no_space, one_sentence
+from folders import TINY, Disk, content, hurried, learn, no_space, one_sentence
 from vfpilco.cli import main
+from vfpilco.plants.cartpole import CartPole
 
 SMALL = [
     "--trials",
@@ -74,21 +75,26 @@ class Program:
         assert (process.returncode, said) == (0, "")
 
     def has(self, name: str, lines: int = 0) -> bool:
-        file = self.folder / name
-        return file.exists() and (not lines or file.read_bytes().count(b"\n") >= lines)
+        try:
+            return (self.folder / name).read_bytes().count(b"\n") >= lines
+        except FileNotFoundError:
+            return False
 
     def stop_at(self, moment, number: int, pause: float = 0.0, delay: float = 0.0) -> tuple[int, str]:
         """Start, send a signal after the first `moment` (a test, or a time); exit code and what was said."""
         process = self.start(pause=pause)
         begun = time.monotonic()
-        while process.poll() is None:
-            if moment() if callable(moment) else time.monotonic() > begun + moment:
-                time.sleep(delay)
-                process.send_signal(number)
-                break
-            time.sleep(0.005)
-            assert time.monotonic() < begun + 120
-        _, said = process.communicate(timeout=60)
+        try:
+            while process.poll() is None:
+                if moment() if callable(moment) else time.monotonic() > begun + moment:
+                    time.sleep(delay)
+                    process.send_signal(number)
+                    break
+                time.sleep(0.005)
+                assert time.monotonic() < begun + 120
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
         return process.returncode, said
 
     def finished(self, seeds: list[str]) -> dict[str, tuple[bytes, int, int]]:
@@ -124,7 +130,8 @@ def check_killed(program: Program, moments, undisturbed, rng: random.Random, pau
     """Kill a run at one moment after the other, and finish it: nothing is lost, repeated, changed or left over."""
     finished = []
     for moment in moments:
-        program.stop_at(moment, signal.SIGKILL, pause, rng.uniform(0, 0.1) if callable(moment) else 0.0)
+        code, _ = program.stop_at(moment, signal.SIGKILL, pause, rng.uniform(0, 0.1) if callable(moment) else 0.0)
+        assert code == -signal.SIGKILL or not callable(moment)
         finished.append(program.finished(undisturbed.seeds))
     program.finish()
     check_ended_the_same(program, undisturbed, len(moments))
@@ -411,8 +418,6 @@ def check_full_disk(number: int, folder: Path, tiny, capsys) -> str:
 
 def noted(patch, resets: list[int]) -> None:
     """Write down the seed of every execution."""
-    from vfpilco.plants.cartpole import CartPole
-
     reset = CartPole.reset
     patch.setattr(CartPole, "reset", lambda self, seed: (resets.append(seed), reset(self, seed))[1])
 
@@ -540,8 +545,3 @@ def test_a_folder_without_runs_is_told(tmp_path, capsys):
     assert "no run in" in one_sentence(capsys.readouterr().err)
     assert main(["runs", str(tmp_path / "none")]) == 2
     assert "There is no folder" in one_sentence(capsys.readouterr().err)
-
-
-def test_partial_executions_are_told_by_their_names():
-    assert is_partial("trials/001.partial-2.csv")
-    assert not is_partial("trials/001.csv")

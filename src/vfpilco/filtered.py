@@ -195,12 +195,14 @@ def kalman(noise: tuple[float, ...], sampling_time: float, acceleration: float) 
 
 
 def _stationary(noise: float, h: float, acceleration: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Transition F, gain K and predicted covariance P of the stationary Kalman filter of one position."""
+    """Transition F, gain K and predicted covariance P of the stationary Kalman filter of one position.
+
+    The acceleration is white noise that changes the velocity by `acceleration` times `h` in a sample. It must not be
+    constant between samples: the filter's velocity would then swing to and fro.
+    """
     f = np.array([[1.0, h], [0.0, 1.0]])
-    g = np.array([h**2 / 2, h])
-    q = acceleration**2 * np.outer(g, g)
-    # The process noise has rank one; a trace of more keeps the Riccati equation well posed.
-    p = solve_discrete_are(f.T, np.array([[1.0], [0.0]]), q + 1e-12 * np.diag(np.diag(q)), np.array([[noise**2]]))
+    q = (acceleration * h) ** 2 * np.array([[h**2 / 3, h / 2], [h / 2, 1.0]])
+    p = solve_discrete_are(f.T, np.array([[1.0], [0.0]]), q, np.array([[noise**2]]))
     return f, p[:, 0] / (p[0, 0] + noise**2), p
 
 
