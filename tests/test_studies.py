@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vfpilco
+from vfpilco.cli import main
+from vfpilco.runfolder import RunFolder
+from vfpilco.studies import STUDIES, cartpole
+from vfpilco.studies.base import Configuration, Study, jobs
+from vfpilco.studies.engines import Outcome
+from vfpilco.studies.reproduce import Audience, read, reproduce
+from vfpilco.studies.statistics import chance_of_fewer, interval, success_table
+
+TINY = {"steps": 4, "particles": 8, "basis_functions": 5, "inducing": 16}
+
+
+def tiny(*names: str, **settings: object) -> Study:
+    configurations = tuple(Configuration(name, {**TINY, **settings}, (0.0, 0.2)) for name in names)
+    return dataclasses.replace(cartpole.MEMORY, trials=2, configurations=configurations)
+
+
+class Listener(Audience):
+    def __init__(self):
+        self.begun, self.outcomes, self.left = None, [], []
+
+    def begin(self, total, standing, missing):
+        self.begun = (total, standing, missing)
+
+    def finished(self, outcome, done, missing, left):
+        self.outcomes.append(outcome)
+        self.left.append(left)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> tuple[Study, Path, Listener]:
+    """A study of two runs, made once."""
+    folder = tmp_path_factory.mktemp("study")
+    study, listener = tiny("default"), Listener()
+    reproduce(study, seeds=2, out=folder / "runs", results=folder, audience=listener)
+    return study, folder, listener
+
+
+def test_every_run_is_kept_with_table_and_figure(made):
+    study, folder, listener = made
+    assert listener.begun == (2, 0, 2)
+    assert listener.left[-1] == 0
+    records = read(folder / "cartpole-memory.jsonl")
+    assert sorted(record["seed"] for record in records) == [0, 1]
+    for record in records:
+        run = RunFolder(folder / "runs" / f"default-seed{record['seed']}")
+        assert record["results"] == run.results()
+        assert record["settings"] == run.header()["settings"]
+        assert np.array(record["one_step_errors"]).shape == (2, 88)
+        rms = np.sqrt(np.mean(np.array(record["one_step_errors"]) ** 2, axis=1))
+        np.testing.assert_allclose(rms, record["results"][-1]["model"]["one_step_error"], rtol=1e-2)
+    page = (folder / "cartpole-memory.md").read_text()
+    assert success_table(study, records) in page
+    assert (folder / "cartpole-memory.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_what_stands_in_the_results_is_not_run_again(made):
+    study, folder, _ = made
+    before = (folder / "cartpole-memory.jsonl").read_bytes()
+    again = Listener()
+    done = reproduce(study, seeds=2, out=folder / "elsewhere", results=folder, audience=again)
+    assert again.begun == (2, 2, 0)
+    assert len(done.records) == 2
+    assert not (folder / "elsewhere").exists()
+    assert (folder / "cartpole-memory.jsonl").read_bytes() == before
+
+
+def test_a_run_is_known_by_its_settings_and_seed(made):
+    study, folder, _ = made
+    records = read(folder / "cartpole-memory.jsonl")
+    same, other = jobs(study, 1)[0], jobs(tiny("default", m_u=0), 1)[0]
+    assert any(same.is_of(record) for record in records)
+    assert not any(other.is_of(record) for record in records)
+    assert not any(dataclasses.replace(same, trials=3).is_of(record) for record in records)
+
+
+def test_a_failed_run_is_told_and_stops_no_other(tmp_path):
+    study = dataclasses.replace(
+        tiny("default"),
+        configurations=(Configuration("odd", {**TINY, "particles": 7}), Configuration("default", TINY)),
+    )
+    listener = Listener()
+    done = reproduce(study, seeds=1, out=tmp_path / "runs", results=tmp_path, audience=listener)
+    assert [outcome.job.configuration for outcome in done.failed] == ["odd"]
+    assert "shards must divide particles" in done.failed[0].problem
+    assert [record["configuration"] for record in done.records] == ["default"]
+    assert "odd" not in done.table
+
+
+ON_RAY = """
+import os, sys, time
+from pathlib import Path
+import ray
+sys.path.insert(0, {tests!r})
+from test_studies import tiny
+from vfpilco.studies.reproduce import reproduce
+
+ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+
+@ray.remote(num_cpus=1)
+def who():
+    time.sleep(1)
+    return os.getpid()
+
+assert len(set(ray.get([who.remote(), who.remote()]))) == 2
+folder = Path({folder!r})
+done = reproduce(tiny("default"), seeds=2, out=folder / "runs", results=folder, engine="ray")
+assert not done.failed, done.failed
+"""
+
+
+def test_ray_gives_the_same_numbers_on_more_than_one_worker(made, tmp_path):
+    _, folder, _ = made
+    program = ON_RAY.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    ours, theirs = (
+        {record["seed"]: record["results"] for record in read(place / "cartpole-memory.jsonl")}
+        for place in (folder, tmp_path)
+    )
+    assert ours == theirs
+    for seed in (0, 1):
+        for name in ("trials/002.csv", "policies/002.safetensors"):
+            run = Path("runs") / f"default-seed{seed}" / name
+            assert (tmp_path / run).read_bytes() == (folder / run).read_bytes()
+
+
+def test_published_rates_stand_beside_ours_with_a_test():
+    assert interval(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-3)
+    assert interval(10, 10) == pytest.approx((0.7225, 1.0), abs=1e-3)
+    assert chance_of_fewer(10, 10, 1.0, 50) == 1.0
+    assert chance_of_fewer(0, 20, 0.2, 50) == pytest.approx(0.0263, abs=5e-4)
+    records = [
+        {"configuration": "default", "results": [{"kind": "explore"}, *({"kind": "policy", "success": s} for s in row)]}
+        for row in ((False, True), (False, False))
+    ]
+    lines = success_table(tiny("default"), records).splitlines()
+    assert lines[2] == "| default | 2 | 0 (0 to 66) | 50 (9 to 91) |"
+    assert lines[3].startswith("| … published | 50 | 0, p = 1.00 | 20, p = 0.9")
+
+
+def test_the_studies_are_those_of_the_paper(capsys):
+    assert main(["reproduce", "--list"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert (
+        [line.split()[0] for line in listed]
+        == list(STUDIES)
+        == ["cartpole-memory", "cartpole-inputs", "cartpole-model"]
+    )
+    memory = {c.name: cartpole.MEMORY.settings(c) for c in cartpole.MEMORY.configurations}
+    assert {(s["m_q"], s["m_u"]) for name, s in memory.items() if name.startswith("vf")} == {
+        (1, 0),
+        (2, 0),
+        (1, 1),
+        (2, 1),
+    }
+    assert all(s["prior_mean"] == "zero" for name, s in memory.items() if name.startswith("vf"))
+    assert memory["pms"]["method"] == "pms"
+    assert memory["default"] == dataclasses.asdict(vfpilco.task("cartpole").settings)
+    inputs = {c.name: cartpole.INPUTS.settings(c) for c in cartpole.INPUTS.configurations}
+    assert inputs["naive"] == {**inputs["differences"], "inputs": "naive"}
+    assert cartpole.INPUTS.trials == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["cartpole-memry"], "did you mean 'cartpole-memory'?"),
+        (["cartpole-memory", "--seeds", "0"], "seeds must be a whole number of at least 1"),
+        (["cartpole-memory", "--only", "pmss"], "did you mean 'pms'?"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_sentence(arguments, words, capsys, tmp_path):
+    assert main(["reproduce", *arguments, "--results", str(tmp_path), "--out", str(tmp_path / "runs")]) == 2
+    assert words in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_results_file_is_named(tmp_path, capsys):
+    (tmp_path / "cartpole-memory.jsonl").write_text(json.dumps({"seed": 1}) + "\n")
+    assert main(["reproduce", "cartpole-memory", "--results", str(tmp_path), "--out", str(tmp_path / "runs")]) == 2
+    assert "cartpole-memory.jsonl is damaged in line 1" in capsys.readouterr().err
+
+
+def test_an_outcome_tells_its_run():
+    job = jobs(tiny("default"), 1)[0]
+    assert job.name == "default-seed0"
+    assert Outcome(job, None, "broken").problem == "broken"
+    assert job.arguments(Path("x"))[:2] == ["learn", "cartpole"]
+    assert "--resume" in job.arguments(Path("x"))
