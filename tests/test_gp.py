@@ -196,3 +196,11 @@ def test_noise_found_on_the_cartpole_is_about_twice_the_sensors(exact_model):
     ratio = exact_model.noise / SENSOR
     assert np.all(ratio > 1.5), ratio
     assert np.all(ratio < 3.0), ratio
+
+
+@pytest.mark.parametrize(
+    ("rows", "inducing", "expected"),
+    [(450, 128, (128, 64)), (1760, 128, (160, 64)), (100, 128, (100, 100)), (1760, None, (1760, 1760))],
+)
+def test_the_posterior_is_sized_by_the_last_trial(rows, inducing, expected):
+    assert gp.size(rows, inducing) == expected

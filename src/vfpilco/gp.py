@@ -195,11 +195,22 @@ def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | No
     return Model(theta, posterior, len(data.x), tuple(optimum.score for optimum in best), tuple(remarks))
 
 
+def size(rows: int, inducing: int | None) -> tuple[int, int]:
+    """Points and variance directions of the posterior of a run that ends with `rows` training points.
+
+    All of them if `inducing` is None or not fewer. Else that many, and a quarter more beyond eight times as many
+    training points; variance is kept in `inducing` / 2 directions.
+    """
+    if inducing is None or inducing >= rows:
+        return rows, rows
+    return inducing if rows <= 8 * inducing else inducing + inducing // 4, inducing // 2
+
+
 def condition(
     theta: Hyperparameters, x: np.ndarray, y: np.ndarray, y_scale: np.ndarray, rows: int, inducing: int | None
 ) -> tuple[Posterior, float]:
     """The posterior of all joints, padded with zeros to the size it has for `rows` points, and the jitter it took."""
-    points, rank = (rows, rows) if inducing is None or inducing >= rows else (inducing, inducing // 2)
+    points, rank = size(rows, inducing)
     padded = _pad(x, max(rows, len(x)))
     parts, jitter = [], 0.0
     for j in range(y.shape[1]):
