@@ -137,10 +137,10 @@ def test_evaluate_refuses_what_is_not_a_run(run, capsys, tmp_path):
     assert "holds no run" in refuse(capsys, ["evaluate", str(tmp_path)])
     assert "no policy of trial 9: it has [1]" in refuse(capsys, ["evaluate", str(folder), "--trial", "9"])
     assert "episodes must be" in refuse(capsys, ["evaluate", str(folder), "--episodes", "0"])
-    (tmp_path / "run.json").write_text("{")
-    assert "cannot be read" in refuse(capsys, ["evaluate", str(tmp_path)])
-    (tmp_path / "run.json").write_text('{"format": 99}')
-    assert "has format 99" in refuse(capsys, ["evaluate", str(tmp_path)])
+    (tmp_path / "run.json").write_text("{\n")
+    assert "run.json is damaged or not ours" in refuse(capsys, ["evaluate", str(tmp_path)])
+    (tmp_path / "run.json").write_text('{"format": 99}\n')
+    assert "its format is 99, this version reads 2" in refuse(capsys, ["evaluate", str(tmp_path)])
 
 
 def test_the_wheel_works_outside_the_checkout(tmp_path):

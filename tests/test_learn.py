@@ -116,9 +116,10 @@ def test_only_timings_hold_times_and_no_file_is_left_half_written(small_run):
     _, folder, _ = small_run
     names = {str(f.relative_to(folder.path)) for f in folder.path.rglob("*") if f.is_file()}
     per_trial = ("models", "optimisations", "policies", "predictions")
-    assert names == {"run.json", "results.jsonl", "timings.jsonl", "policy.safetensors"} | {
-        f"trials/{i:03d}.csv" for i in range(3)
-    } | {f"{kind}/{i:03d}.safetensors" for kind in per_trial for i in (1, 2)}
+    trials = {f"trials/{i:03d}.{end}" for i in range(3) for end in ("csv", "csv.sha256", "true.csv", "true.csv.sha256")}
+    assert names == {".lock", "run.json", "results.jsonl", "timings.jsonl", "policy.safetensors"} | trials | {
+        f"{kind}/{i:03d}.safetensors" for kind in per_trial for i in (1, 2)
+    }
     assert "seconds" not in (folder.path / "results.jsonl").read_text() + (folder.path / "run.json").read_text()
     header = folder.header()
     assert header["seed"] == 7

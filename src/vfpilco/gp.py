@@ -142,8 +142,10 @@ class Optimum(NamedTuple):
     score: float
 
 
-def climb(x: np.ndarray, y: np.ndarray, start: Hyperparameters, rows: int, kernel: str = "se") -> Optimum:
-    """The optimum of one joint's hyperparameters that L-BFGS reaches from `start`."""
+def climb(
+    x: np.ndarray, y: np.ndarray, start: Hyperparameters, rows: int, kernel: str = "se", steps: int = 200
+) -> Optimum:
+    """The optimum of one joint's hyperparameters that L-BFGS reaches from `start` in at most `steps` steps."""
     pad = rows - len(y)
     real = jnp.asarray(np.r_[np.ones(len(y)), np.zeros(pad)])
     x_padded, y_padded = jnp.asarray(np.pad(x, ((0, pad), (0, 0)))), jnp.asarray(np.pad(y, (0, pad)))
@@ -158,18 +160,37 @@ def climb(x: np.ndarray, y: np.ndarray, start: Hyperparameters, rows: int, kerne
         return float(value), np.asarray(jax.flatten_util.ravel_pytree(gradient)[0])
 
     bounds = [(c - 7, c + 7) for c in np.asarray(flat_centre)]
-    found = minimize(loss, np.asarray(flat_start), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200})
+    found = minimize(
+        loss, np.asarray(flat_start), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps}
+    )
     return Optimum(jax.tree.map(np.asarray, unflatten(jnp.asarray(found.x))), -float(found.fun))
+
+
+LEAST_PADDING = 500
+"""A fit of no more points than this is not worth another compilation."""
+
+
+def paddings(rows: int) -> list[int]:
+    """The sizes that fits are padded to in a run that ends with `rows` points: the last one, a half, a quarter, …"""
+    sizes = [rows]
+    while sizes[0] > LEAST_PADDING:
+        sizes.insert(0, -(-sizes[0] // 2))
+    return sizes
 
 
 @threadpool_limits.wrap(limits=1, user_api="blas")
 def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | None = None, kernel: str = "se") -> Model:
     """Learn the dynamics from the training set: all joints side by side, each from the usual start and the last fit.
 
-    `rows` is the size everything is padded to, so that a new trial compiles nothing; `inducing` is the number of
+    `rows` is the size of the last trial, for which the first fit compiles everything; `inducing` is the number of
     inducing points of the projected posterior, or None for the exact one. One BLAS thread per joint: the last digits
     depend on their number.
     """
+    sizes = paddings(rows)
+    if previous is None:
+        for size in sizes[1:]:
+            climb(np.zeros((1, data.x.shape[1])), np.zeros(1), starting_point(data.x, kernel), size, kernel, steps=1)
+    padding = next(size for size in sizes if size >= len(data.x))
     target = data.y - data.prior
     y_scale = np.maximum(target.std(0), 1e-9)
     standardised = target / y_scale
@@ -182,7 +203,7 @@ def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | No
             starts.insert(0, Hyperparameters(old.kernel.rescale(rescale), old.log_noise + rescale))
         climbs += [(j, start) for start in starts]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(lambda c: climb(data.x, standardised[:, c[0]], c[1], rows, kernel), climbs))
+        found = list(pool.map(lambda c: climb(data.x, standardised[:, c[0]], c[1], padding, kernel), climbs))
     best = [
         max((optimum for (i, _), optimum in zip(climbs, found, strict=True) if i == j), key=lambda o: o.score)
         for j in range(len(y_scale))
