@@ -57,15 +57,27 @@ sys.exit(__main__.main())
 """
 
 
+TIDYING = """
+import gc, os, signal
+
+def stop(phase, info):
+    if os.path.exists({file!r}):
+        gc.callbacks.remove(stop)
+        os.kill(os.getpid(), signal.{name})
+
+gc.callbacks.append(stop)
+"""
+
+
 class Program:
     """The real program on a small run, in a process of its own, with many checkpoints and a record of executions."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.record = folder, folder.with_name(f"{folder.name}.record")
 
-    def start(self, *flags: str, pause: float = 0.0) -> subprocess.Popen:
-        command = [sys.executable, "-c", DRIVER, str(self.record), str(pause)]
-        command += ["learn", "cartpole", "--out", str(self.folder), "--quiet", "--resume", *SMALL, *flags]
+    def start(self, pause: float = 0.0, before: str = "") -> subprocess.Popen:
+        command = [sys.executable, "-c", before + DRIVER, str(self.record), str(pause)]
+        command += ["learn", "cartpole", "--out", str(self.folder), "--quiet", "--resume", *SMALL]
         return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
     def finish(self) -> None:
@@ -226,6 +238,15 @@ def test_a_run_that_is_stopped_says_how_to_go_on(undisturbed, tmp_path):
     program.finish()
     check_ended_the_same(program, undisturbed, len(moments))
     check_kept(program, 2, 20)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_stop_while_memory_is_tidied_up_is_not_lost(tmp_path, name):
+    program = Program(tmp_path / "run")
+    process = program.start(before=TIDYING.format(file=str(program.folder / "run.json"), name=name))
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "--resume" in one_sentence(said)
 
 
 @pytest.mark.long

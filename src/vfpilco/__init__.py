@@ -4,6 +4,11 @@ One verb, `learn(task, …)`, gives a result with the policy, the trials and the
 for the positions just measured.
 """
 
+from vfpilco import stopping
+
+if stopping.is_program():
+    stopping.while_loading()
+
 from importlib.metadata import version
 
 from vfpilco import engine

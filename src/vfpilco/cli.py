@@ -209,6 +209,7 @@ def run_learn(argv: list[str]) -> None:
         raise UserError("To go on with a run its folder is needed: name it with --out.")
     if args.resume and (args.out / "run.json").exists():
         args = parse(Learn, argv, "learn", **begun_with(args.out, given))
+    whole("trials", args.trials, 1, MOST_POINTS)
     out = args.out or free_folder(Path("runs"), f"{args.task}-seed{args.seed}")
     if not args.resume:
         check_free(out)
@@ -219,12 +220,12 @@ def run_learn(argv: list[str]) -> None:
             result = learn(
                 task, seed=args.seed, trials=args.trials, out=out, resume=args.resume, watch=display, **chosen
             )
+            picture = try_picture(task, out, display)
         except KeyboardInterrupt as stopped:
             if not (out / "run.json").exists():
                 raise
             command = ["vfpilco", "learn", args.task, "--out", str(out), "--resume"]
             raise KeyboardInterrupt(f"stopped; go on with: {shlex.join(command)}") from stopped
-    picture = try_picture(task, out, display)
     if args.json:
         print(json.dumps({"run": str(out), "picture": picture, "notes": display.notes, "results": result.rows}))
     elif not args.quiet:
@@ -237,7 +238,7 @@ def begun_with(out: Path, given: dict[str, Any]) -> dict[str, Any]:
     try:
         settings = dataclasses.replace(given["settings"], **header["settings"])
         return {"settings": settings, "seed": int(header["seed"]), "trials": int(header["trials"])}
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise UserError(f"{out / 'run.json'} does not describe a run of this version ({error}).") from error
 
 

@@ -118,9 +118,9 @@ def _go_on(
         settings_then.check(trials=trials_then, seed=seed_then, horizon=task.horizon)
         then, now = header["task"], describe(task)
         given = {"seed": (seed_then, seed), **{n: (getattr(settings_then, n), v) for n, v in settings.items()}}
+        changed = [f"task.{name}" for name in now if then.get(name) != json.loads(json.dumps(now[name]))]
     except (KeyError, TypeError, AttributeError, UserError) as error:
         raise UserError(f"{folder.path / 'run.json'} does not describe a run of this version ({error}).") from error
-    changed = [f"task.{name}" for name in now if then.get(name) != json.loads(json.dumps(now[name]))]
     if changed:
         raise UserError(
             f"{folder.path} was learned with another {' and '.join(changed)}: go on with that task, or start a new run."
@@ -196,6 +196,7 @@ class Learner:
     def restore(self) -> None:
         """Take up what the folder holds."""
         assert self.folder is not None
+        self.folder.check()
         result = self.result
         result.rows = self.folder.results()
         result.trials = [self.folder.trial(i, len(self.task.positions)) for i in range(len(result.rows))]
@@ -205,6 +206,8 @@ class Learner:
         if last:
             result.model = Model.from_arrays(*self.folder.arrays("models", last))
             result.policy = self.folder.policy(last)
+            if not self.folder.has("policy.safetensors"):
+                self.folder.add_policy(last, result.policy)
 
     def run(self) -> Result:
         """Explore, then learn, improve and execute until the last trial; what is done already is not done again."""
@@ -248,6 +251,7 @@ class Learner:
         self.watch.phase(trial, "improving the policy")
         if self.folder is not None and self.folder.has(f"policies/{trial:03d}.safetensors"):
             learned = self.folder.policy(trial)
+            Checkpoints(self.folder, trial, self.watch).remove()
             self.watch.notes += self.folder.arrays("optimisations", trial)[1]["notes"]
         else:
             learned = self.improve_policy(trial, policy, model, before)
@@ -331,16 +335,16 @@ class Learner:
         if self.folder.logged_trial(index, self.columns, d_q, task.sampling_time, task.horizon):
             return self.folder.trial(index, d_q)
         log = self.folder.log_trial(index, self.columns, task.sampling_time, task.horizon)
-        try:
-            with self.timed(trial, "plant"):
+        with self.timed(trial, "plant"):
+            try:
                 executed = execute(task, self.plant, controller, seed, log, full_state=full_state)
-        except (PlantError, Interrupted) as error:
-            if error.partial is not None and error.partial.steps == task.horizon:
-                self.folder.keep_trial(index, error.partial, self.columns, log)
-            raise
-        finally:
-            log.close()
-        self.folder.keep_trial(index, executed, self.columns, log)
+            except (PlantError, Interrupted) as error:
+                if error.partial is not None and error.partial.steps == task.horizon:
+                    self.folder.keep_trial(index, error.partial, self.columns, log)
+                raise
+            finally:
+                log.close()
+            self.folder.keep_trial(index, executed, self.columns, log)
         return executed
 
     @property
