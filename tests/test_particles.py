@@ -145,7 +145,7 @@ def test_inputs_are_the_policys_on_the_history_of_noisy_positions(simulator, his
     shorter = replace(model, posterior=built._replace(kernel=kernel, z=built.z[..., kept]))
     policy = RBFNetwork(SCALE[:5], CIRCLE[:5], (10.0,), basis_functions=8)
     sensor = FixedNoise((0.01, 0.02))
-    simulator = replace(simulator, sensor=sensor, policy=policy, history=replace(history, m_q=1))
+    simulator = replace(simulator, sensor=sensor, policy=policy, representation=replace(history, m_q=1))
     found = rollout(simulator, shorter)
     params = {name: np.asarray(value) for name, value in params_of(policy).items()}
     measured = found.q[:-1] + np.asarray(sensor.fictitious(None, (HORIZON, PARTICLES, 2), "float64"))

@@ -146,7 +146,7 @@ def test_saved_policy_comes_back_to_the_bit(policy, dtype, tmp_path):
     learned = LearnedPolicy(HISTORY, policy, params)
     learned.save(tmp_path / "policy.safetensors")
     loaded = LearnedPolicy.load(tmp_path / "policy.safetensors")
-    assert loaded.history == HISTORY
+    assert loaded.representation == HISTORY
     assert loaded.policy == policy
     assert loaded.params.keys() == params.keys()
     for name, value in params.items():

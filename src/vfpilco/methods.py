@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from vfpilco.errors import UserError
 from vfpilco.filtered import Filtered, FullState, KalmanSmoother, LowPass, kalman, low_pass
 from vfpilco.history import VelocityFree
 from vfpilco.representation import Representation
@@ -21,9 +22,11 @@ def represent(task: Task, settings: Settings) -> Representation:
     if settings.method == "full-state":
         return FullState(angles, d_u, h)
     if settings.method == "pms":
-        noise, cutoff, acceleration = task.sensor.spread(len(angles)), settings.cutoff, settings.acceleration
-        online = low_pass(len(angles), h, cutoff) if settings.online == "low-pass" else kalman(noise, h, acceleration)
-        offline = LowPass(cutoff) if settings.offline == "low-pass" else KalmanSmoother(noise, acceleration)
+        cutoff, acceleration = settings.cutoff, settings.acceleration
+        online = (
+            low_pass(len(angles), h, cutoff) if settings.online == "low-pass" else kalman(_noise(task), h, acceleration)
+        )
+        offline = LowPass(cutoff) if settings.offline == "low-pass" else KalmanSmoother(_noise(task), acceleration)
         return Filtered(angles, d_u, h, online.a, online.b, offline)
     return VelocityFree(
         angles,
@@ -33,6 +36,16 @@ def represent(task: Task, settings: Settings) -> Representation:
         differences=settings.inputs == "differences",
         constant_velocity=settings.prior_mean == "constant-velocity",
     )
+
+
+def _noise(task: Task) -> tuple[float, ...]:
+    """The standard deviation of the sensor's error at every position."""
+    if not hasattr(task.sensor, "spread"):
+        raise UserError(
+            f"The sensor of task {task.name!r} does not tell how large its error is, as a Kalman filter needs: give it a "
+            "method spread() that returns a standard deviation per position, or choose low-pass filters."
+        )
+    return task.sensor.spread()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def to_description(representation: Any) -> dict[str, Any]:

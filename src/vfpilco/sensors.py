@@ -25,10 +25,6 @@ class Sensor(Protocol):
         """Draw noise e_t of the same kind for particles: the simulated measurement is q_t + e_t."""
         ...
 
-    def spread(self, positions: int) -> tuple[float, ...]:
-        """The standard deviation of the error at every position."""
-        ...
-
 
 @dataclass(frozen=True)
 class GaussianNoise:
@@ -49,5 +45,6 @@ class GaussianNoise:
             raise UserError(f"The sensor has {len(self.std)} standard deviations for {shape[-1]} positions.")
         return jax.random.normal(key, shape, dtype) * np.asarray(self.std, dtype)
 
-    def spread(self, positions: int) -> tuple[float, ...]:
+    def spread(self) -> tuple[float, ...]:
+        """The standard deviation of the error at every position, as a Kalman filter wants to know it."""
         return tuple(self.std)
