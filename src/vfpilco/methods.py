@@ -42,8 +42,8 @@ def _noise(task: Task) -> tuple[float, ...]:
     """The standard deviation of the sensor's error at every position."""
     if not hasattr(task.sensor, "spread"):
         raise UserError(
-            f"The sensor of task {task.name!r} does not tell how large its error is, as a Kalman filter needs: give it a "
-            "method spread() that returns a standard deviation per position, or choose low-pass filters."
+            f"The sensor of task {task.name!r} does not tell how large its error is, as a Kalman filter needs: give it "
+            "a method spread() that returns a standard deviation per position, or choose low-pass filters."
         )
     return task.sensor.spread()  # pyright: ignore[reportAttributeAccessIssue]
 
