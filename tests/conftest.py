@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Callable
 
@@ -10,6 +11,10 @@ from collections.abc import Callable
 CACHE = tempfile.TemporaryDirectory(prefix="vfpilco-compiled-", ignore_cleanup_errors=True)
 os.environ["JAX_COMPILATION_CACHE_DIR"] = CACHE.name
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+
+# Programs started from here hear Ctrl-C, also when these tests run in the background of a shell.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import numpy as np
 import pytest
