@@ -79,10 +79,6 @@ def record(job: Job, folder: RunFolder) -> Record:
     }
 
 
-Engine = Callable[[list[Job], Path], Iterator[Outcome]]
-"""Makes the runs in a folder and gives each outcome as it comes."""
-
-
 def local(jobs: list[Job], out: Path, workers: int | None = None) -> Iterator[Outcome]:
     """Runs side by side on this machine, each on a core of its own."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
@@ -162,4 +158,4 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 
 ENGINES: dict[str, Callable[[list[Job], Path, int | None], Iterator[Outcome]]] = {"local": local, "ray": on_ray}
-"""The engines that can be chosen, by name."""
+"""The engines that can be chosen, by name: each makes runs in a folder and gives every outcome as it comes."""
