@@ -51,7 +51,8 @@ def test_a_cache_that_jax_was_told_of_is_used_instead(tmp_path):
 
 def test_a_place_that_cannot_be_written_is_done_without(tmp_path):
     (tmp_path / "file").write_text("not a folder")
-    run(XDG_CACHE_HOME=str(tmp_path / "file"))
+    assert run(XDG_CACHE_HOME=str(tmp_path / "file"))[1] == 0
+    assert (tmp_path / "file").read_text() == "not a folder"
 
 
 def test_a_damaged_entry_is_compiled_anew(tmp_path):

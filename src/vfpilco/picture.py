@@ -18,13 +18,7 @@ REAL, PREDICTED, INPUT = "#c2410c", "#2563eb", "#0f766e"
 
 def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
     """Draw the last policy trial of a run: drawing of the plant if the task has one, positions, inputs."""
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise UserError("Pictures need matplotlib: pip install matplotlib.") from error
+    plt = pyplot()
     rows = folder.results()
     if not rows or rows[-1]["kind"] != "policy":
         raise UserError(f"{folder.path} has no trial of a policy yet: learn first.")
@@ -65,11 +59,28 @@ def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
         f"cost {row['cost']:.1f}, {outcome}",
         fontsize=11,
     )
-    image = io.BytesIO()
-    figure.savefig(image, dpi=130, format="png")
-    plt.close(figure)
-    write_whole(file, image.getvalue())
+    save(figure, file, dpi=130)
     return file
+
+
+def pyplot() -> Any:
+    """Matplotlib without a display."""
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise UserError("Pictures need matplotlib: pip install matplotlib.") from error
+    return plt
+
+
+def save(figure: Any, file: Path, dpi: int) -> None:
+    """Write a figure as PNG and close it."""
+    image = io.BytesIO()
+    figure.savefig(image, dpi=dpi, format="png")
+    pyplot().close(figure)
+    write_whole(file, image.getvalue())
 
 
 def _band(axis: Any, t: np.ndarray, particles: np.ndarray) -> None:

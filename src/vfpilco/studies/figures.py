@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from vfpilco.errors import UserError
-from vfpilco.files import write_whole
+from vfpilco.picture import pyplot, save
 from vfpilco.studies.base import Record, Study
 from vfpilco.studies.statistics import costs as costs_of
 from vfpilco.studies.statistics import interval, successes
 
 COLOURS = ("#c2410c", "#2563eb", "#0f766e", "#7c3aed", "#a16207", "#be185d")
-
-
-def pyplot() -> Any:
-    """Matplotlib without a display."""
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise UserError("Figures need matplotlib: pip install matplotlib.") from error
-    return plt
-
-
-def save(figure: Any, file: Path) -> None:
-    """Write a figure as PNG and close it."""
-    image = io.BytesIO()
-    figure.savefig(image, dpi=150, format="png")
-    pyplot().close(figure)
-    write_whole(file, image.getvalue())
 
 
 def groups(study: Study, records: list[Record]) -> list[tuple[str, str, list[Record]]]:
@@ -75,7 +52,7 @@ def costs(study: Study, records: list[Record], file: Path) -> None:
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
     below.legend(fontsize=8, frameon=False, loc="upper left")
-    save(figure, file)
+    save(figure, file, dpi=150)
 
 
 def boxes(study: Study, records: list[Record], file: Path, positions: list[tuple[str, str, float]]) -> None:
@@ -92,4 +69,4 @@ def boxes(study: Study, records: list[Record], file: Path, positions: list[tuple
         axis.set_xticks(range(1, len(shown) + 1), [label for label, _, _ in shown], rotation=20, fontsize=8)
         axis.set_ylabel(f"|error of {name}| one step ahead [{unit}]")
         axis.spines[["top", "right"]].set_visible(False)
-    save(figure, file)
+    save(figure, file, dpi=150)
