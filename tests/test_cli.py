@@ -106,7 +106,9 @@ def test_bad_settings_are_refused_and_nothing_is_written(capsys, tmp_path, flags
         (["learn"], "Missing from vfpilco learn: TASK"),
         (["learn", "cartpole", "--particle", "3"], "did you mean '--particles'?"),
         (["learn", "cartpole", "--particles", "1e3"], "--particles: a whole number is needed, not '1e3'"),
-        (["learn", "cartpole", "--kernel", "rbf"], "invalid choice 'rbf'"),
+        (["learn", "cartpole", "--kernel", "rbf"], "no kernel called 'rbf'"),
+        (["learn", "cartpole", "--kernel", "se(rate)"], "did you mean 'rates'"),
+        (["learn", "cartpole", "--kernel", "se *"], "cannot be read"),
         (["learn", "cartpole", "--seed", "9" * 30], "seed must be a whole number of at most"),
         (["learn", "cartpole", "--out", "/proc/x", "--trials", "1"], "/proc/x cannot be used"),
         (["evaluate"], "Missing from vfpilco evaluate: RUN"),
@@ -140,7 +142,7 @@ def test_evaluate_refuses_what_is_not_a_run(run, capsys, tmp_path):
     (tmp_path / "run.json").write_text("{\n")
     assert "run.json is damaged or not ours" in refuse(capsys, ["evaluate", str(tmp_path)])
     (tmp_path / "run.json").write_text('{"format": 99}\n')
-    assert "its format is 99, this version reads 2" in refuse(capsys, ["evaluate", str(tmp_path)])
+    assert "its format is 99, this version reads 3" in refuse(capsys, ["evaluate", str(tmp_path)])
 
 
 def test_the_wheel_works_outside_the_checkout(tmp_path):

@@ -17,7 +17,7 @@ def python_blocks(text: str) -> list[str]:
 
 
 def test_the_guide_lists_every_setting_with_its_default():
-    rows = dict(re.findall(r"^\| `(\w+)` \| `?([\w.-]+)`? \|", GUIDE, flags=re.M))
+    rows = dict(re.findall(r"^\| `(\w+)` \| `?([^`|]+?)`? \|", GUIDE, flags=re.M))
     defaults = {f.name: str(f.default) for f in fields(vfpilco.Settings)}
     assert {name: rows.get(name) for name in defaults} == defaults
 

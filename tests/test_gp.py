@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from vfpilco import gp
 from vfpilco.gp import Hyperparameters, Model
 from vfpilco.history import TrainingSet
-from vfpilco.kernels import SquaredExponential
+from vfpilco.kernels import GUARD, Form, SquaredExponential
 
 SENSOR = np.array([1e-3, 2e-3])
 Y_SCALE = np.array([0.02, 3.0])
@@ -88,10 +88,10 @@ def test_padding_changes_no_prediction(inducing):
 
 def test_padding_changes_neither_the_fitted_objective_nor_its_gradient():
     x, y = points(30)
-    centre = gp.starting_point(x)
-    plain = gp._loss_and_gradient(joint(0), centre, *padded(x, y[:, 0], 30))
+    guard = gp.guarded(x, Form())
+    plain = gp._loss_and_gradient(joint(0), guard, *padded(x, y[:, 0], 30))
     for fill in (0.0, 0.3):
-        more = gp._loss_and_gradient(joint(0), centre, *padded(x, y[:, 0], 41, fill))
+        more = gp._loss_and_gradient(joint(0), guard, *padded(x, y[:, 0], 41, fill))
         for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(more), strict=True):
             np.testing.assert_allclose(b, a, rtol=1e-10)
 
@@ -99,31 +99,32 @@ def test_padding_changes_neither_the_fitted_objective_nor_its_gradient():
 @pytest.mark.parametrize("j", [0, 1])
 def test_gradient_of_the_fitted_objective_agrees_with_finite_differences(j):
     x, y = points(30)
-    centre = gp.starting_point(x)
+    guard = gp.guarded(x, Form())
     data = padded(x, y[:, j], 36)
     flat, unflatten = jax.flatten_util.ravel_pytree(jax.tree.map(jnp.asarray, joint(j)))
-    gradient = jax.flatten_util.ravel_pytree(gp._loss_and_gradient(joint(j), centre, *data)[1])[0]
+    gradient = jax.flatten_util.ravel_pytree(gp._loss_and_gradient(joint(j), guard, *data)[1])[0]
     assert len(flat) == 5  # three lengthscales, scale, noise
     for i in range(len(flat)):
         h = 1e-5 * np.eye(len(flat))[i]
-        up, down = (float(gp._loss_and_gradient(unflatten(flat + s * h), centre, *data)[0]) for s in (1, -1))
+        up, down = (float(gp._loss_and_gradient(unflatten(flat + s * h), guard, *data)[0]) for s in (1, -1))
         assert float(gradient[i]) == pytest.approx((up - down) / 2e-5, rel=1e-6, abs=1e-6)
 
 
 def test_fitted_objective_is_the_likelihood_up_to_a_constant_and_the_penalty():
     x, y = points(30)
-    centre, other = gp.starting_point(x), joint(0)
+    guard, other = gp.guarded(x, Form()), joint(0)
+    centre = guard.centre
     data = padded(x, y[:, 0], 30)
 
     def penalised(theta: Hyperparameters) -> float:
         gaps = [
-            (theta.kernel.log_lengthscales - centre.kernel.log_lengthscales) / centre.kernel.guard().log_lengthscales,
-            np.atleast_1d(theta.kernel.log_scale - centre.kernel.log_scale) / centre.kernel.guard().log_scale,
+            (theta.kernel.log_lengthscales - centre.kernel.log_lengthscales) / GUARD,
+            np.atleast_1d(theta.kernel.log_scale - centre.kernel.log_scale) / GUARD,
             np.atleast_1d(theta.log_noise - centre.log_noise) / gp.NOISE_GUARD,
         ]
         return -float(likelihood(theta, *data)) + 0.5 * float((np.concatenate(gaps) ** 2).sum())
 
-    ours = [float(gp._loss_and_gradient(theta, centre, *data)[0]) for theta in (centre, other)]
+    ours = [float(gp._loss_and_gradient(theta, guard, *data)[0]) for theta in (centre, other)]
     assert ours[1] - ours[0] == pytest.approx(penalised(other) - penalised(centre), rel=1e-9)
 
 
@@ -143,21 +144,22 @@ def test_fit_recovers_a_known_gp_in_the_units_of_the_data():
 
 def test_fit_ends_no_worse_than_any_of_its_starts():
     x, y = drawn(60, np.array([0.8, 2.0]), noise=0.1, seed=2)
-    centre = gp.starting_point(x)
+    guard = gp.guarded(x, Form())
+    centre = guard.centre
     rng = np.random.default_rng(0)
     starts = [centre] + [jax.tree.map(lambda leaf: leaf + rng.normal(size=leaf.shape), centre) for _ in range(3)]
     for start in starts:
-        at_start = -float(gp._loss_and_gradient(start, centre, *padded(x, y, 60))[0])
+        at_start = -float(gp._loss_and_gradient(start, guard, *padded(x, y, 60))[0])
         theta, reached = gp.climb(x, y, start, 60)
         assert reached >= at_start
-        assert -float(gp._loss_and_gradient(theta, centre, *padded(x, y, 60))[0]) == pytest.approx(reached, abs=1e-9)
+        assert -float(gp._loss_and_gradient(theta, guard, *padded(x, y, 60))[0]) == pytest.approx(reached, abs=1e-9)
 
 
 def test_joints_fitted_together_are_those_fitted_alone_to_the_bit():
     x, y = points(50)
     together = gp.fit(TrainingSet(x, y, np.zeros((50, 2))), rows=60, inducing=None)
     for j in range(2):
-        alone = gp.climb(x, (y / y.std(0))[:, j], gp.starting_point(x), 60)
+        alone = gp.climb(x, (y / y.std(0))[:, j], None, 60)
         assert together.score[j] == alone.score
         for ours, expected in zip(jax.tree.leaves(together.hyperparameters), jax.tree.leaves(alone[0]), strict=True):
             np.testing.assert_array_equal(ours[j], expected)

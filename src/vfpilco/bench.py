@@ -27,7 +27,7 @@ from vfpilco.errors import UserError
 from vfpilco.execute import execute
 from vfpilco.gp import Hyperparameters
 from vfpilco.history import VelocityFree
-from vfpilco.kernels import SquaredExponential
+from vfpilco.kernels import Form
 from vfpilco.particles import Simulator
 from vfpilco.policies import Params
 from vfpilco.posterior import Posterior
@@ -116,11 +116,9 @@ class Problem:
         target = self.data.y - self.data.prior
         y_scale = target.std(0)
         joints = len(y_scale)
-        start = gp.starting_point(self.data.x)
-        kernel = SquaredExponential(
-            np.stack([start.kernel.log_lengthscales] * joints),  # pyright: ignore[reportArgumentType]
-            np.full(joints, np.log(3.0)),  # pyright: ignore[reportArgumentType]
-        )
+        form = Form(self.settings.kernel, tuple(self.simulator.representation.input_kinds()))
+        start = gp.guarded(self.data.x, form).centre
+        kernel = jax.tree.map(lambda leaf: np.stack([leaf] * joints), start.kernel.rescale(np.log(3.0)))
         theta = Hyperparameters(kernel, np.full(joints, np.log(0.2)))  # pyright: ignore[reportArgumentType]
         return gp.condition(theta, self.data.x, target / y_scale, y_scale, len(self.data.x), inducing)[0]
 

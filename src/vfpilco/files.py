@@ -20,7 +20,7 @@ from safetensors.numpy import load, save
 
 from vfpilco.errors import UserError
 
-FORMAT = 2
+FORMAT = 3
 """The version of everything we write."""
 MOST_BYTES = 2**30
 """No file of ours is larger."""

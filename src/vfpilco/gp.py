@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -18,14 +18,14 @@ from threadpoolctl import threadpool_limits
 
 from vfpilco import posterior as posteriors
 from vfpilco.history import TrainingSet
-from vfpilco.kernels import KERNELS, SquaredExponential
+from vfpilco.kernels import PAPER, Form, Guarded, SquaredExponential
 from vfpilco.posterior import Posterior, joint
 
 
 class Hyperparameters(NamedTuple):
     """Kernel and noise of one GP, on targets in units of their spread."""
 
-    kernel: SquaredExponential
+    kernel: Any
     log_noise: Float[Array, "*J"]
 
 
@@ -39,7 +39,9 @@ class Model:
     """Training points, N."""
     score: tuple[float, ...]
     """How well each joint's data are explained: its log marginal likelihood with the guard, up to a constant."""
-    remarks: tuple[str, ...] = field(default=())
+    remarks: tuple[str, ...] = ()
+    form: Form = PAPER
+    """What the kernels look like."""
 
     @property
     def noise(self) -> np.ndarray:
@@ -48,8 +50,10 @@ class Model:
 
     @property
     def lengthscales(self) -> np.ndarray:
-        """The lengthscales of each joint's GP, in the units of x̃."""
-        return np.exp(self.hyperparameters.kernel.log_lengthscales)
+        """The lengthscales of each joint's GP, in the units of x̃: of its first squared exponential, if it has one."""
+        kernels = jax.tree.leaves(self.hyperparameters.kernel, is_leaf=lambda k: isinstance(k, SquaredExponential))
+        of = [np.exp(kernel.log_lengthscales) for kernel in kernels if isinstance(kernel, SquaredExponential)]
+        return of[0] if of else np.full((self.posterior.joints, self.posterior.z.shape[2]), np.inf)
 
     @property
     def exact(self) -> bool:
@@ -63,26 +67,25 @@ class Model:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that makes up the model, by name."""
-        theta, posterior = self.hyperparameters, self.posterior
-        named = {
-            "log_lengthscales": theta.kernel.log_lengthscales,
-            "log_scale": theta.kernel.log_scale,
-            "log_noise": theta.log_noise,
-            **{name: getattr(posterior, name) for name in ("z", "a", "w", "y_scale")},
-        }
+        named = {name: getattr(self.posterior, name) for name in ("z", "a", "w", "y_scale")}
+        leaves, _ = jax.tree_util.tree_flatten_with_path(self.hyperparameters)
+        named |= {jax.tree_util.keystr(path).lstrip("."): leaf for path, leaf in leaves}
         return {name: np.asarray(array) for name, array in named.items()}
 
     def about(self) -> dict[str, Any]:
         """What is to be known about the arrays."""
-        return {"points": self.points, "score": list(self.score), "remarks": list(self.remarks)}
+        form = {"expression": self.form.expression, "kinds": list(self.form.kinds)}
+        return {"points": self.points, "score": list(self.score), "remarks": list(self.remarks), "kernel": form}
 
     @staticmethod
     def from_arrays(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Model:
         """The model that gave `arrays` and `about`."""
-        kernel = SquaredExponential(arrays["log_lengthscales"], arrays["log_scale"])  # pyright: ignore
-        posterior = Posterior(kernel, *(arrays[name] for name in ("z", "a", "w", "y_scale")))  # pyright: ignore
-        theta = Hyperparameters(kernel, arrays["log_noise"])  # pyright: ignore[reportArgumentType]
-        return Model(theta, posterior, about["points"], tuple(about["score"]), tuple(about["remarks"]))
+        form = Form(about["kernel"]["expression"], tuple(about["kernel"]["kinds"]))
+        like = guarded(np.ones((1, arrays["z"].shape[2])), form).centre
+        paths, structure = jax.tree_util.tree_flatten_with_path(like)
+        theta = structure.unflatten([arrays[jax.tree_util.keystr(path).lstrip(".")] for path, _ in paths])
+        posterior = Posterior(theta.kernel, *(arrays[name] for name in ("z", "a", "w", "y_scale")))  # pyright: ignore
+        return Model(theta, posterior, about["points"], tuple(about["score"]), tuple(about["remarks"]), form)
 
 
 def log_marginal_likelihood(
@@ -109,12 +112,12 @@ def _covariance(theta: Hyperparameters, x: Array, real: Array) -> Array:
 
 
 @jax.jit
-def _loss_and_gradient(theta: Hyperparameters, centre: Hyperparameters, x: Array, y: Array, real: Array):
+def _loss_and_gradient(theta: Hyperparameters, guard: Guarded, x: Array, y: Array, real: Array):
     """Misfit with the guard, and its gradient ½ Σ (K⁻¹ - ααᵀ) ∘ ∂K, which needs no derivative of Cholesky."""
     factor, alpha = _factorise(theta, x, y, real)
     weight = jax.scipy.linalg.cho_solve((factor, True), jnp.eye(len(y))) - jnp.outer(alpha, alpha)
     gradient = jax.grad(lambda theta: 0.5 * (weight * _covariance(theta, x, real)).sum())(theta)
-    penalty, pull = jax.value_and_grad(_penalty)(theta, centre)
+    penalty, pull = jax.value_and_grad(_penalty)(theta, guard)
     return _misfit(y, factor, alpha) + penalty, jax.tree.map(jnp.add, gradient, pull)
 
 
@@ -122,17 +125,22 @@ NOISE_GUARD = 3.0
 """Standard deviation of the logarithm of the noise around its starting point."""
 
 
-def _penalty(theta: Hyperparameters, centre: Hyperparameters) -> Array:
+def _penalty(theta: Hyperparameters, guard: Guarded) -> Array:
     """A Gaussian on the logarithms around the starting point: the guard against bad optima."""
-    width = Hyperparameters(theta.kernel.guard(), NOISE_GUARD)  # pyright: ignore[reportArgumentType]
-    terms = jax.tree.map(lambda t, c, w: 0.5 * (((t - c) / w) ** 2).sum(), theta, centre, width)
-    return jnp.asarray(sum(jax.tree.leaves(terms)))
+
+    def term(t: Array, centre: Array, width: Array) -> Array:
+        free = width > 0
+        return 0.5 * ((jnp.where(free, t - centre, 0) / jnp.where(free, width, 1)) ** 2).sum()
+
+    return jnp.asarray(sum(jax.tree.leaves(jax.tree.map(term, theta, *guard))))
 
 
-def starting_point(x: np.ndarray, kernel: str = "se") -> Hyperparameters:
-    """Hyperparameters that suit the spread of the data, with noise a tenth of the signal."""
+def guarded(x: np.ndarray, form: Form) -> Guarded:
+    """Hyperparameters that suit the spread of the data, with noise a tenth of the signal, and how far they may go."""
     spread = np.maximum(x.std(0), 1e-3 * np.maximum(np.abs(x).max(0), 1e-6))
-    return Hyperparameters(KERNELS[kernel].start(spread), np.array(np.log(0.1)))  # pyright: ignore
+    centre, width = form.start(spread)
+    noise = np.array(np.log(0.1)), np.array(NOISE_GUARD)
+    return Guarded(Hyperparameters(centre, noise[0]), Hyperparameters(width, noise[1]))  # pyright: ignore
 
 
 class Optimum(NamedTuple):
@@ -143,27 +151,31 @@ class Optimum(NamedTuple):
 
 
 def climb(
-    x: np.ndarray, y: np.ndarray, start: Hyperparameters, rows: int, kernel: str = "se", steps: int = 200
+    x: np.ndarray, y: np.ndarray, start: Hyperparameters | None, rows: int, form: Form = PAPER, steps: int = 200
 ) -> Optimum:
-    """The optimum of one joint's hyperparameters that L-BFGS reaches from `start` in at most `steps` steps."""
+    """The optimum of one joint's hyperparameters that L-BFGS reaches from `start` (or the usual one) in `steps`."""
     pad = rows - len(y)
     real = jnp.asarray(np.r_[np.ones(len(y)), np.zeros(pad)])
     x_padded, y_padded = jnp.asarray(np.pad(x, ((0, pad), (0, 0)))), jnp.asarray(np.pad(y, (0, pad)))
-    centre = starting_point(x, kernel)
-    flat_centre, unflatten = jax.flatten_util.ravel_pytree(jax.tree.map(jnp.asarray, centre))
-    flat_start, _ = jax.flatten_util.ravel_pytree(jax.tree.map(jnp.asarray, start))
+    guard = jax.tree.map(jnp.asarray, guarded(x, form))
+    (centre, unflatten), (width, _) = (jax.flatten_util.ravel_pytree(tree) for tree in guard)
+    begin = centre if start is None else jax.flatten_util.ravel_pytree(jax.tree.map(jnp.asarray, start))[0]
+    centre, begin, free = np.asarray(centre), np.array(begin), np.asarray(width) > 0
 
-    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = _loss_and_gradient(unflatten(jnp.asarray(flat)), centre, x_padded, y_padded, real)
+    def whole(chosen: np.ndarray) -> Array:
+        flat = begin.copy()
+        flat[free] = chosen
+        return jnp.asarray(flat)
+
+    def loss(chosen: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = _loss_and_gradient(unflatten(whole(chosen)), guard, x_padded, y_padded, real)
         if not np.isfinite(value):
-            return 1e10, np.zeros_like(flat)
-        return float(value), np.asarray(jax.flatten_util.ravel_pytree(gradient)[0])
+            return 1e10, np.zeros_like(chosen)
+        return float(value), np.asarray(jax.flatten_util.ravel_pytree(gradient)[0])[free]
 
-    bounds = [(c - 7, c + 7) for c in np.asarray(flat_centre)]
-    found = minimize(
-        loss, np.asarray(flat_start), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps}
-    )
-    return Optimum(jax.tree.map(np.asarray, unflatten(jnp.asarray(found.x))), -float(found.fun))
+    bounds = [(c - 7, c + 7) for c in centre[free]]
+    found = minimize(loss, begin[free], jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
+    return Optimum(jax.tree.map(np.asarray, unflatten(whole(found.x))), -float(found.fun))
 
 
 LEAST_PADDING = 500
@@ -179,7 +191,7 @@ def paddings(rows: int) -> list[int]:
 
 
 @threadpool_limits.wrap(limits=1, user_api="blas")
-def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | None = None, kernel: str = "se") -> Model:
+def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | None = None, form: Form = PAPER) -> Model:
     """Learn the dynamics from the training set: all joints side by side, each from the usual start and the last fit.
 
     `rows` is the size of the last trial, for which the first fit compiles everything; `inducing` is the number of
@@ -189,21 +201,21 @@ def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | No
     sizes = paddings(rows)
     if previous is None:
         for size in sizes[1:]:
-            climb(np.zeros((1, data.x.shape[1])), np.zeros(1), starting_point(data.x, kernel), size, kernel, steps=1)
+            climb(np.zeros((1, data.x.shape[1])), np.zeros(1), None, size, form, steps=1)
     padding = next(size for size in sizes if size >= len(data.x))
     target = data.y - data.prior
     y_scale = np.maximum(target.std(0), 1e-9)
     standardised = target / y_scale
     climbs = []
     for j in range(len(y_scale)):
-        starts = [starting_point(data.x, kernel)]
+        starts: list[Hyperparameters | None] = [None]
         if previous is not None:
             rescale = np.log(np.asarray(previous.posterior.y_scale)[j] / y_scale[j])
             old = joint(previous.hyperparameters, j)
             starts.insert(0, Hyperparameters(old.kernel.rescale(rescale), old.log_noise + rescale))
         climbs += [(j, start) for start in starts]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(lambda c: climb(data.x, standardised[:, c[0]], c[1], padding, kernel), climbs))
+        found = list(pool.map(lambda c: climb(data.x, standardised[:, c[0]], c[1], padding, form), climbs))
     best = [
         max((optimum for (i, _), optimum in zip(climbs, found, strict=True) if i == j), key=lambda o: o.score)
         for j in range(len(y_scale))
@@ -213,7 +225,7 @@ def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | No
     remarks = []
     if jitter > 1e-6:
         remarks.append(f"The covariance was close to singular: {jitter:.0e} of its diagonal was added to factorise it.")
-    return Model(theta, posterior, len(data.x), tuple(optimum.score for optimum in best), tuple(remarks))
+    return Model(theta, posterior, len(data.x), tuple(optimum.score for optimum in best), tuple(remarks), form)
 
 
 def size(rows: int, inducing: int | None) -> tuple[int, int]:
@@ -277,10 +289,10 @@ _predict = jax.jit(posteriors.predict)
 
 
 @jax.jit
-def _gram(kernel: SquaredExponential, x: Array) -> Array:
+def _gram(kernel: Any, x: Array) -> Array:
     return kernel.cross(x, x)
 
 
 @jax.jit
-def _cross(kernel: SquaredExponential, x: Array, z: Array) -> Array:
+def _cross(kernel: Any, x: Array, z: Array) -> Array:
     return kernel.cross(x, z)

@@ -22,6 +22,7 @@ from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import Interrupted, PlantError, UserError, unknown
 from vfpilco.execute import Controller, connect, execute
 from vfpilco.gp import Model
+from vfpilco.kernels import Form
 from vfpilco.methods import represent
 from vfpilco.optimise import improve, start
 from vfpilco.particles import Rollout, Simulator
@@ -238,7 +239,8 @@ class Learner:
 
         def fitted() -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             settings = self.settings
-            model = gp.fit(self.data(), self.rows, settings.inducing or None, self.result.model, settings.kernel)
+            form = Form(settings.kernel, tuple(self.representation.input_kinds()))
+            model = gp.fit(self.data(), self.rows, settings.inducing or None, self.result.model, form)
             for remark in model.remarks:
                 self.watch.note(remark)
             return model.arrays(), model.about()
@@ -364,7 +366,9 @@ class Learner:
             "band_coverage": float(inside.mean()),
             "model": {
                 "noise": model.noise.tolist(),
-                "lengthscales": model.lengthscales.tolist(),
+                "lengthscales": [
+                    [v if np.isfinite(v) else None for v in joint] for joint in model.lengthscales.tolist()
+                ],
                 "one_step_error": errors.one_step.tolist(),
                 "multi_step_error": errors.multi_step.tolist(),
                 "posterior": self.describe_posterior(model, executed),

@@ -15,15 +15,13 @@ is orders of magnitude more.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from scipy.linalg import cholesky, solve_triangular
-
-from vfpilco.kernels import SquaredExponential
 
 T = TypeVar("T")
 
@@ -36,7 +34,7 @@ def joint(stacked: T, j: int) -> T:
 class Posterior(NamedTuple):
     """The posteriors of all joints, stacked along the first axis, on targets in units of `y_scale`."""
 
-    kernel: SquaredExponential
+    kernel: Any
     z: Float[Array, "J U d_x"]
     a: Float[Array, "J U"]
     w: Float[Array, "J U R"]
@@ -88,10 +86,10 @@ def _with_jacobians(posterior: Posterior, x: Array) -> tuple[Array, ...]:
         k, prior = kernel.cross(x, z), kernel.diagonal(x)
         v = k @ w
         variance = prior - (v * v).sum(-1)
-        d_variance = kernel.diagonal_slope(x) - 2 * kernel.slope(x, z, k, v @ w.T)
+        d_variance = kernel.diagonal_slope(x) - 2 * kernel.slope(x, z, v @ w.T)
         floor = FLOOR * prior
         d_variance = jnp.where((variance > floor)[:, None], d_variance, 0)
-        return k @ a, jnp.maximum(variance, floor), kernel.slope(x, z, k, a), d_variance
+        return k @ a, jnp.maximum(variance, floor), kernel.slope(x, z, a), d_variance
 
     return tuple(jnp.stack(parts, axis=1) for parts in zip(*map(one, range(posterior.joints)), strict=True))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args, get_type_hints
 
 from vfpilco.errors import UserError, unknown
+from vfpilco.kernels import Form
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class Settings:
     """pms: cut-off frequency of the low-pass filters, as a share of half the sampling rate."""
     acceleration: float = 20.0
     """pms: acceleration that the Kalman filters expect (standard deviation, in units of a position per s²)."""
-    kernel: Literal["se"] = "se"
-    """Covariance function of the GPs: squared exponential with a lengthscale per input."""
+    kernel: str = "se * poly1(rates, inputs)"
+    """Covariance function of the GPs; `se`, one lengthscale per input, is the paper's."""
     inducing: int = 128
     """Inducing points of the GP posterior, if the last trial has more training points than this; 0: always exact."""
     particles: int = 400
@@ -65,6 +66,7 @@ class Settings:
             choices = get_args(get_type_hints(type(self))[field.name])
             if choices and getattr(self, field.name) not in choices:
                 raise unknown(f"{field.name} setting", str(getattr(self, field.name)), choices)
+        Form(self.kernel).parts()
         least_of = dict.fromkeys(("m_q", "particles", "basis_functions", "steps", "shards"), 1)
         least_of |= {"m_u": 0, "inducing": 0}
         for name, least in least_of.items():
