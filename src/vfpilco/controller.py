@@ -21,19 +21,25 @@ from vfpilco.trial import unwrap
 class LearnedPolicy:
     """The inputs for the positions measured so far; plain NumPy in float64, no JAX.
 
-    Call it once per sample with the measured positions. `reset()` before the first sample of a trial.
+    Call it once per sample with the measured positions. `reset()` before the first sample of a trial. One that follows
+    a `reference` goes on to its next row with every sample, and stays at the last one.
     """
 
-    def __init__(self, representation: Representation, policy: Policy, params: Params) -> None:
+    def __init__(
+        self, representation: Representation, policy: Policy, params: Params, reference: np.ndarray | None = None
+    ) -> None:
         self.representation, self.policy = representation, policy
+        self.reference = None if reference is None else np.asarray(reference, dtype=np.float64)
         self.params = {name: np.asarray(value) for name, value in params.items()}
         self._exact = {name: value.astype(np.float64) for name, value in self.params.items()}
         self._last: np.ndarray | None = None
         self._memory: Any = None
+        self._samples = 0
 
     def reset(self) -> None:
         """Forget the positions seen so far: the next one is taken as the start, at rest."""
         self._last = self._memory = None
+        self._samples = 0
 
     @property
     def measures(self) -> int:
@@ -53,14 +59,20 @@ class LearnedPolicy:
             # The policy input holds positions only (Eq. 7), so the inputs in this memory are never read.
             self._memory = self.representation.push(self._memory, measured, np.zeros(self.representation.d_u))
         self._last = measured
-        return self.policy(self._exact, self.representation.policy_input(self._memory))
+        x = self.representation.policy_input(self._memory)
+        if self.reference is not None:
+            goal = self.reference[min(self._samples, len(self.reference) - 1)]
+            x = np.concatenate([x, goal - measured[: self.representation.d_q]])
+        self._samples += 1
+        return self.policy(self._exact, x)
 
     def save(self, path: str | Path) -> None:
         """Write the policy to one safetensors file: its arrays, and as metadata what is needed to build it."""
         kind = next(name for name, cls in KINDS.items() if isinstance(self.policy, cls))
         seen = to_description(self.representation)
         description = {"representation": seen, "kind": kind, "policy": asdict(self.policy)}  # pyright: ignore
-        write_arrays(Path(path), dict(self.params), {"vfpilco_policy": description})
+        arrays = dict(self.params) if self.reference is None else {**self.params, "reference": self.reference}
+        write_arrays(Path(path), arrays, {"vfpilco_policy": description})
 
     @staticmethod
     def load(path: str | Path) -> LearnedPolicy:
@@ -70,7 +82,8 @@ class LearnedPolicy:
             description = about["vfpilco_policy"]
             representation = from_description(description["representation"])
             policy = KINDS[description["kind"]](**tuples(description["policy"]))
-            loaded = LearnedPolicy(representation, policy, params)
+            reference = params.pop("reference", None)
+            loaded = LearnedPolicy(representation, policy, params, reference)
             if not np.all(np.isfinite(loaded(np.zeros(loaded.measures)))):
                 raise ValueError("its inputs are not finite")
         except FileNotFoundError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -15,6 +16,17 @@ class Exploration(Protocol):
 
     def inputs(self, rng: np.random.Generator, steps: int, sampling_time: float, limits: np.ndarray) -> np.ndarray:
         """The inputs of one trial, `steps` rows, within ±`limits`."""
+        ...
+
+
+@runtime_checkable
+class Feedback(Protocol):
+    """A way to explore with a controller that sees what is measured."""
+
+    def controller(
+        self, rng: np.random.Generator, sampling_time: float, limits: np.ndarray
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """A controller for one trial: called with every measurement, returns the inputs to apply."""
         ...
 
 
@@ -34,3 +46,32 @@ class FilteredNoise:
         # The gain follows from the filter, not from the sample, so every draw has the same distribution.
         impulse = lfilter(b, a, np.eye(1, 50 * settle)[0])
         return np.clip(noise / np.linalg.norm(impulse) * self.std, -1, 1) * limits
+
+
+@dataclass(frozen=True)
+class RandomPD:
+    """A poorly tuned PD controller along a reference, its gains drawn anew for every input and trial.
+
+    u = K_P (r - q̄) - K_D q̄', with the velocity by backward difference. There are as many inputs as positions.
+    """
+
+    reference: Sequence[Sequence[float]]
+    """Positions to follow, sample by sample."""
+    k_p: tuple[float, float] = (0.5, 2.0)
+    """Bounds of the proportional gains."""
+    k_d: tuple[float, float] = (0.01, 0.2)
+    """Bounds of the derivative gains."""
+
+    def controller(
+        self, rng: np.random.Generator, sampling_time: float, limits: np.ndarray
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        k_p, k_d = (rng.uniform(*bounds, size=len(limits)) for bounds in (self.k_p, self.k_d))
+        goals, last = iter(self.reference), None
+
+        def control(q: np.ndarray) -> np.ndarray:
+            nonlocal last
+            velocity = np.zeros_like(q) if last is None else (q - last) / sampling_time
+            last = q
+            return np.clip(k_p * (np.asarray(next(goals)) - q) - k_d * velocity, -limits, limits)
+
+        return control

@@ -67,7 +67,7 @@ def learn(
     watch: Watcher | None = None,
     **settings: Any,
 ) -> Result:
-    """Learn `task` in `trials` trials (5 unless told otherwise) from `seed` (0).
+    """Learn `task` in `trials` trials (as many as the task has, if not given) from `seed` (0).
 
     `settings` override the task's own (see `Settings`); `out` is a folder for everything the run leaves behind;
     `watch` is told what happens. The same seed on the same machine gives the same result, to the bit.
@@ -86,7 +86,7 @@ def learn(
         with folder.held():
             return _go_on(task, seed, trials, folder, watch or Watcher(), settings)
     chosen = dataclasses.replace(task.settings, **settings)
-    seed, trials = 0 if seed is None else seed, 5 if trials is None else trials
+    seed, trials = 0 if seed is None else seed, task.trials if trials is None else trials
     chosen.check(trials=trials, seed=seed, horizon=task.horizon)
     if folder is None:
         return Learner(task, connect(task), chosen, int(seed), int(trials), None, watch or Watcher()).run()
@@ -216,7 +216,8 @@ class Learner:
             self.explore(i)
         s = self.settings
         explored = self.result.trials[: self.task.explorations]
-        policy = policies.make(s.policy, s.basis_functions, self.representation, explored, self.task.limits)
+        task = self.task
+        policy = policies.make(s.policy, s.basis_functions, self.representation, explored, task.limits, task.reference)
         params = None if self.result.policy is None else self.result.policy.params
         for trial in range(len(self.result.successes) + 1, self.trials + 1):
             model = self.learn_model(trial)
@@ -229,8 +230,7 @@ class Learner:
     def explore(self, i: int) -> None:
         """Apply exploring inputs; the same seed gives the same ones to every method."""
         self.watch.phase(0, "exploring")
-        inputs = iter(self.task.exploring_inputs(self.seed, i))
-        trial = self.on_plant(0, lambda q: next(inputs))
+        trial = self.on_plant(0, self.task.exploring(self.seed, i))
         self.record(trial, {"kind": "explore"})
 
     def learn_model(self, trial: int) -> Model:
@@ -270,7 +270,7 @@ class Learner:
             begin = start(simulator, before, self.settings, key)
             now = keeper.standing(begin, self.settings.shards)
             found = improve(simulator, posterior, before, self.settings, key, self.watch, now, keeper)
-        learned = LearnedPolicy(self.representation, policy, found.params)
+        learned = LearnedPolicy(self.representation, policy, found.params, self.task.reference)
         if self.folder is not None:
             self.folder.add_arrays("optimisations", trial, {"cost": found.costs}, notes=keeper.notes)
             self.folder.add_policy(trial, learned)
@@ -291,7 +291,7 @@ class Learner:
 
         predicted = Rollout(**self.done_once("predictions", trial, "prediction", predict)[0])  # pyright: ignore
         self.watch.phase(trial, "running on the plant")
-        learned = LearnedPolicy(self.representation, policy, params)
+        learned = LearnedPolicy(self.representation, policy, params, self.task.reference)
         executed = self.on_plant(trial, learned)
         row = {"kind": "policy", "trial": trial, **self.compare(executed, predicted, model)}
         self.record(executed, row)
@@ -305,7 +305,10 @@ class Learner:
     def simulator(self, policy: Policy, persistence: float = 0.0) -> Simulator:
         """The particle simulation of this task under `policy`."""
         task = self.task
-        return Simulator(self.representation, policy, task.sensor, task.start, task.cost, task.horizon, persistence)
+        reference = None if task.reference is None else tuple(map(tuple, task.reference.tolist()))
+        return Simulator(
+            self.representation, policy, task.sensor, task.start, task.cost, task.horizon, persistence, reference
+        )
 
     def key_for(self, trial: int, purpose: int) -> jax.Array:
         """A random key of its own for everything a trial draws."""

@@ -34,10 +34,12 @@ class Simulator:
     policy: Policy
     sensor: Sensor
     start: Start
-    cost: Callable[[Any], Any]
+    cost: Callable[..., Any]
     horizon: int
     persistence: float = 0.0
     """Correlation of a particle's model error from one step to the next; 0 draws it anew at every step."""
+    reference: tuple[tuple[float, ...], ...] | None = None
+    """Positions to follow, r_0 … r_T: the policy sees the errors r_t - q̄_t too, the cost is that of q and r."""
 
     def rollout(self, params: Params, posterior: Posterior, key: Array, particles: int, dropout: Any = None) -> Rollout:
         """Simulate `particles` trajectories; differentiable in `params` by reparametrisation.
@@ -51,23 +53,27 @@ class Simulator:
         noise = self.sensor.fictitious(k_noise, (self.horizon, *q0.shape), dtype)
         gauss = persistent(jax.random.normal(k_step, (self.horizon, *q0.shape), dtype), self.persistence)
         keep = None if dropout is None else self.policy.dropout(k_keep, particles, dropout, dtype)
-        how = self.representation
+        how, d_q = self.representation, q0.shape[1]
+        r = None if self.reference is None else jnp.asarray(self.reference, dtype)[:, None, :]
 
         def step(carry, drawn):
-            state, seen = carry
-            e, z = drawn
-            u = self.policy(params, how.policy_input(seen), keep)
+            state, seen, measured = carry
+            e, z, goal = drawn
+            x = how.policy_input(seen)
+            x = x if goal is None else jnp.concatenate([x, goal - measured[:, :d_q]], axis=-1)
+            u = self.policy(params, x, keep)
             mean, variance = predict(posterior, how.gp_input(state, u))
             state = how.advance(state, u, how.prior_mean(state) + mean + jnp.sqrt(variance) * z)
-            return (state, how.push(seen, how.measured(state, e), u)), (how.positions(state), u)
+            measured = how.measured(state, e)
+            return (state, how.push(seen, measured, u), measured), (how.positions(state), u)
 
         rest = how.rest(q0)
-        first = rest, how.begin(how.measured(rest, noise[0]))
+        measured = how.measured(rest, noise[0])
         # The measurement drawn at step t is that of q_{t+1}; the last one is never seen.
-        drawn = jnp.concatenate([noise[1:], noise[:1]]), gauss
-        _, (q, u) = jax.lax.scan(step, first, drawn)
+        drawn = jnp.concatenate([noise[1:], noise[:1]]), gauss, None if r is None else r[:-1]
+        _, (q, u) = jax.lax.scan(step, (rest, how.begin(measured), measured), drawn)
         q = jnp.concatenate([q0[None], q])
-        return Rollout(q, u, self.cost(q))
+        return Rollout(q, u, self.cost(q) if r is None else self.cost(q, r))
 
 
 def persistent(gauss: Float[Array, "T M d_q"], correlation: float) -> Float[Array, "T M d_q"]:

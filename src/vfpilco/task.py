@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from vfpilco.errors import UserError
-from vfpilco.exploration import Exploration, FilteredNoise
+from vfpilco.exploration import Exploration, Feedback, FilteredNoise
 from vfpilco.plants.base import Plant
 from vfpilco.sensors import Sensor
 from vfpilco.settings import Settings, whole
@@ -37,6 +37,15 @@ class Input:
     limit: float
 
 
+@dataclass(frozen=True)
+class Measure:
+    """A number that tells how good a trial was: a name, its unit, and how it follows from positions (T+1, d_q)."""
+
+    name: str
+    unit: str
+    of: Callable[[np.ndarray], float]
+
+
 def never(q: np.ndarray) -> bool:
     """The success test of a task that has none."""
     return False
@@ -59,19 +68,25 @@ class Task:
     """Samples per trial, T."""
     sensor: Sensor
     """What the sensors do to the true positions; simulated in the particles."""
-    cost: Callable[[Any], Any]
-    """The cost of positions (…, d_q), one number each (…); written with jax.numpy."""
+    cost: Callable[..., Any]
+    """The cost of positions (…, d_q), one number each (…); written with jax.numpy. With a reference: cost(q, r)."""
     start: Start
     """Where particles start."""
-    exploration: Exploration = field(default_factory=FilteredNoise)
+    reference: Float[np.ndarray, "samples d_q"] | None = None
+    """Positions to follow, r_0 … r_T; the policy then also sees the measured errors r_t - q̄_t."""
+    exploration: Exploration | Feedback = field(default_factory=FilteredNoise)
     explorations: int = 1
     """Executions with exploring inputs before the first policy."""
     success: Callable[[np.ndarray], bool] = never
     """Whether a trial's positions (T+1, d_q) solve the task."""
+    measures: tuple[Measure, ...] = ()
+    """What else is told of a trial."""
     draw: Callable[[Any, np.ndarray, float], None] | None = None
     """Draws positions (T+1, d_q) sampled at a given time on a Matplotlib axis."""
     settings: Settings = field(default_factory=Settings)
     """The defaults of the method for this task, memories among them."""
+    trials: int = 5
+    """How many trials a run has if nothing else is asked for."""
 
     @property
     def limits(self) -> np.ndarray:
@@ -85,16 +100,20 @@ class Task:
 
     def total_cost(self, q: Float[np.ndarray, "samples d_q"]) -> float:
         """Σ c(q_t) over a trial."""
-        return float(np.sum(np.asarray(self.cost(jnp.asarray(q)), dtype=float)))
+        against = () if self.reference is None else (jnp.asarray(self.reference[: len(q)]),)
+        return float(np.sum(np.asarray(self.cost(jnp.asarray(q), *against), dtype=float)))
 
     def judge(self, q: Float[np.ndarray, "samples d_q"]) -> dict[str, Any]:
-        """Cost and success of a trial."""
+        """Cost and success of a trial, and what else is measured of it."""
         try:
-            return {"cost": self.total_cost(q), "success": bool(self.success(q))}
+            judged: dict[str, Any] = {"cost": self.total_cost(q), "success": bool(self.success(q))}
+            if self.measures:
+                judged["measures"] = {measure.name: float(measure.of(q)) for measure in self.measures}
+            return judged
         except Exception as error:
             raise UserError(
-                f"The cost or success test of task {self.name!r} failed on a trial ({type(error).__name__}: {error}): "
-                "the trial is kept; mend the task."
+                f"The cost, success test or a measure of task {self.name!r} failed on a trial "
+                f"({type(error).__name__}: {error}): the trial is kept; mend the task."
             ) from error
 
     def check(self) -> None:
@@ -114,13 +133,21 @@ class Task:
             raise UserError(f"The sampling time must be positive, got {self.sampling_time}: give it in seconds.")
         whole("horizon", self.horizon, 2)
         whole("explorations", self.explorations, 1)
+        if self.reference is not None:
+            due = (self.horizon + 1, len(self.positions))
+            if self.reference.shape != due or not np.all(np.isfinite(self.reference)):
+                raise UserError(
+                    f"The reference of task {self.name!r} must be finite positions of shape {due}, one row per sample "
+                    f"and one more, got shape {self.reference.shape}: mend it."
+                )
         self._check_cost()
         self._check_parts()
 
     def _check_cost(self) -> None:
         probe = jnp.zeros((3, 5, len(self.positions)))
+        against = () if self.reference is None else (jnp.asarray(self.reference[:3, None]),)
         try:
-            cost = jax.jit(self.cost)(probe)
+            cost = jax.jit(self.cost)(probe, *against)
             shape = jnp.shape(cost)
         except Exception as error:
             reason = str(error).splitlines()[0] if str(error) else ""
@@ -143,7 +170,7 @@ class Task:
             "start": lambda: np.shape(self.start.sample(key, 3, np.float32)) == (3, d_q),
             "sensor": lambda: np.shape(self.sensor.fictitious(key, (3, d_q), np.float32)) == (3, d_q),
             "success": lambda: self.success(np.zeros((self.horizon + 1, d_q))) in (True, False),
-            "exploration": lambda: self.exploring_inputs(0, 0).shape == (self.horizon, len(self.inputs)),
+            "exploration": self._explores,
         }
         for name, fits in parts.items():
             try:
@@ -157,8 +184,21 @@ class Task:
                     f"{self.horizon} samples of {self.sampling_time:.3g} s ({problem}): mend it in the task."
                 )
 
+    def _explores(self) -> bool:
+        if isinstance(self.exploration, Feedback):
+            return np.shape(self.exploring(0, 0)(np.zeros(len(self.positions)))) == (len(self.inputs),)
+        return self.exploring_inputs(0, 0).shape == (self.horizon, len(self.inputs))
+
+    def exploring(self, seed: int, i: int) -> Callable[[np.ndarray], np.ndarray]:
+        """The controller of the i-th exploration; the seed alone decides, so every method explores alike."""
+        if isinstance(self.exploration, Feedback):
+            return self.exploration.controller(np.random.default_rng([seed, i]), self.sampling_time, self.limits)
+        inputs = iter(self.exploring_inputs(seed, i))
+        return lambda q: next(inputs)
+
     def exploring_inputs(self, seed: int, i: int) -> np.ndarray:
-        """The inputs of the i-th exploration; the seed alone decides, so every method explores alike."""
+        """The inputs of the i-th exploration, if they do not depend on what is measured."""
+        assert isinstance(self.exploration, Exploration)
         rng = np.random.default_rng([seed, i])
         inputs = np.asarray(self.exploration.inputs(rng, self.horizon, self.sampling_time, self.limits), dtype=float)
         if not np.all(np.isfinite(inputs)):
