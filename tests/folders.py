@@ -23,7 +23,7 @@ def hurried(patch: Any) -> None:
     """Make a checkpoint after every chunk, and no picture."""
     patch.setattr(checkpoints, "EVERY", 0.0)
     patch.setattr(checkpoints, "MOST_SHARE", 1e9)
-    patch.setattr(vfpilco.cli, "try_picture", lambda *_: None)
+    patch.setattr(vfpilco.cli, "try_pictures", lambda *_: [])
 
 
 def is_partial(name: str) -> bool:

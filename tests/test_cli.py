@@ -52,7 +52,7 @@ def test_learn_json_and_run_folder(run):
     folder, said = run
     assert said["run"] == str(folder)
     assert [row["kind"] for row in said["results"]] == ["explore", "policy"]
-    assert Path(said["picture"]).read_bytes().startswith(b"\x89PNG")
+    assert Path(said["pictures"][0]).read_bytes().startswith(b"\x89PNG")
     assert json.loads((folder / "run.json").read_text())["settings"]["basis_functions"] == 10
 
 

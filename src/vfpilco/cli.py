@@ -27,7 +27,7 @@ from vfpilco.display import Display, StudyDisplay, bench_table, posterior_senten
 from vfpilco.errors import UserError, unknown
 from vfpilco.evaluate import evaluate
 from vfpilco.learn import MOST_POINTS, Result, learn
-from vfpilco.picture import draw_run
+from vfpilco.picture import draw_run, photograph_run
 from vfpilco.runfolder import RunFolder, check_free
 from vfpilco.runs import summary
 from vfpilco.settings import Settings, whole
@@ -106,8 +106,8 @@ class Reproduce:
 
     study: Annotated[Positional[str], arg(metavar="STUDY")]
     """Which one; `vfpilco reproduce --list` lists what there is."""
-    seeds: int = 50
-    """Runs per configuration, with seeds 0, 1, …"""
+    seeds: int | None = None
+    """Runs per configuration, with seeds 0, 1, …; as many as the paper made if not given."""
     only: tuple[str, ...] = ()
     """Configurations to run; all of them if not given."""
     out: Path | None = None
@@ -220,16 +220,16 @@ def run_learn(argv: list[str]) -> None:
             result = learn(
                 task, seed=args.seed, trials=args.trials, out=out, resume=args.resume, watch=display, **chosen
             )
-            picture = try_picture(task, out, display)
+            pictures = try_pictures(task, out, display)
         except KeyboardInterrupt as stopped:
             if not (out / "run.json").exists():
                 raise
             command = ["vfpilco", "learn", args.task, "--out", str(out), "--resume"]
             raise KeyboardInterrupt(f"stopped; go on with: {shlex.join(command)}") from stopped
     if args.json:
-        print(json.dumps({"run": str(out), "picture": picture, "notes": display.notes, "results": result.rows}))
+        print(json.dumps({"run": str(out), "pictures": pictures, "notes": display.notes, "results": result.rows}))
     elif not args.quiet:
-        finish(console, result, out, picture)
+        finish(console, result, out, pictures)
 
 
 def begun_with(out: Path, given: dict[str, Any]) -> dict[str, Any]:
@@ -262,20 +262,25 @@ def free_folder(parent: Path, name: str) -> Path:
     return next(path for path in candidates if not path.exists())
 
 
-def try_picture(task: Any, out: Path, display: Display) -> str | None:
-    """The picture of a run; where it cannot be drawn, a note says what to install."""
-    try:
-        return str(draw_run(task, RunFolder(out), out / "picture.png"))
-    except Exception as error:
-        display.note(f"There is no picture: {error}")
-        return None
+def try_pictures(task: Any, out: Path, display: Display) -> list[str]:
+    """The pictures of a run; where one cannot be drawn, a note says what to install."""
+    wanted: dict[str, Callable[..., Path]] = {"picture.png": draw_run}
+    if task.photograph is not None:
+        wanted["photograph.png"] = photograph_run
+    made = []
+    for name, draw in wanted.items():
+        try:
+            made.append(str(draw(task, RunFolder(out), out / name)))
+        except Exception as error:
+            display.note(f"There is no {name}: {error}")
+    return made
 
 
-def finish(console: Console, result: Result, out: Path, picture: str | None) -> None:
+def finish(console: Console, result: Result, out: Path, pictures: list[str]) -> None:
     """What a person sees at the end of a run."""
-    console.print(results_table(result.rows))
+    console.print(results_table(result.rows, result.task.measures))
     console.print(f"posterior {posterior_sentence(result.rows)}", highlight=False, markup=False, soft_wrap=True)
-    if picture:
+    for picture in pictures:
         console.print(f"picture   {picture}", highlight=False, markup=False, soft_wrap=True)
     console.print(f"run       {out}", highlight=False, markup=False, soft_wrap=True)
     program = "vfpilco" if shutil.which("vfpilco") else sys.argv[0]
@@ -313,7 +318,7 @@ def run_reproduce(argv: list[str]) -> None:
     with StudyDisplay(console, quiet=args.json) as audience:
         done = reproduce(
             study,
-            seeds=args.seeds,
+            seeds=study.published_runs if args.seeds is None else args.seeds,
             out=out,
             results=args.results or (usual if usual.is_dir() else out),
             engine=args.engine,

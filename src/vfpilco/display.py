@@ -14,6 +14,7 @@ from rich.table import Table
 
 from vfpilco.studies.engines import Outcome
 from vfpilco.studies.reproduce import Audience
+from vfpilco.task import Measure
 from vfpilco.watch import Watcher
 
 
@@ -54,18 +55,18 @@ class Display(Watcher):
         spent = time.monotonic() - self.begun
         left = spent / finished * (self.trials - finished) if finished > 0.05 else None
         text = "" if left is None else f"about {_duration(left)} left"
-        self.progress.update(self.line, completed=finished, cost=f"cost {cost:.1f}", left=text)
+        self.progress.update(self.line, completed=finished, cost=f"cost {short(cost)}", left=text)
 
     def executed(self, row: dict[str, Any]) -> None:
         if self.quiet:
             return
         if row["kind"] == "explore":
-            self.console.print(f"  exploration   cost {row['cost']:5.1f}")
+            self.console.print(f"  exploration   cost {short(row['cost']):>5}{told(row)}")
             return
         mark = "[bold green]success[/]" if row["success"] else "[dim]not yet[/]"
-        predicted = row["predicted_cost"]["mean"]
+        cost, predicted = short(row["cost"]), short(row["predicted_cost"]["mean"])
         self.console.print(
-            f"  trial {row['trial']:<2}      cost {row['cost']:5.1f}   predicted {predicted:5.1f}   {mark}"
+            f"  trial {row['trial']:<2}      cost {cost:>5}   predicted {predicted:>5}{told(row)}   {mark}"
         )
 
     def note(self, text: str) -> None:
@@ -112,22 +113,33 @@ class StudyDisplay(Audience):
             said = f"[red]failed[/]  {escape(outcome.problem)}"
         else:
             rows = [row for row in outcome.record["results"] if row["kind"] == "policy"]
-            said = "  ".join(f"{row['cost']:5.1f}{'[green]*[/]' if row['success'] else ' '}" for row in rows)
+            said = "  ".join(f"{short(row['cost']):>5}{'[green]*[/]' if row['success'] else ' '}" for row in rows)
         self.console.print(f"  {escape(outcome.job.name):<24} {said}", highlight=False)
+
+
+def short(cost: float) -> str:
+    """A cost with as many digits as tell something."""
+    return f"{cost:.1f}" if abs(cost) >= 10 else f"{cost:.3g}"
+
+
+def told(row: dict[str, Any]) -> str:
+    """What else was measured of a trial."""
+    return "".join(f"   {escape(name)} {value:.3g}" for name, value in row.get("measures", {}).items())
 
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
-def results_table(rows: list[dict[str, Any]]) -> Table:
-    """The table of trials: experience so far, predicted cost with its band, real cost, success."""
+def results_table(rows: list[dict[str, Any]], measures: tuple[Measure, ...] = ()) -> Table:
+    """The table of trials: experience so far, predicted cost with its band, real cost, what else is told, success."""
     table = Table(title=None, header_style="bold")
     for name, justify in [
         ("trial", "left"),
         ("experience", "right"),
         ("predicted cost (95 % band)", "right"),
         ("real cost", "right"),
+        *((f"{escape(measure.name)} [{escape(measure.unit)}]".replace("[", "\\["), "right") for measure in measures),
         ("success", "left"),
     ]:
         table.add_column(name, justify=justify)  # pyright: ignore[reportArgumentType]
@@ -136,11 +148,16 @@ def results_table(rows: list[dict[str, Any]]) -> Table:
         table.add_row(
             str(row["trial"]) if row["kind"] == "policy" else "exploration",
             f"{row['experience_s']:.0f} s",
-            f"{predicted['mean']:.1f} ({predicted['low']:.1f} to {predicted['high']:.1f})" if predicted else "",
-            f"{row['cost']:.1f}",
+            _band(predicted) if predicted else "",
+            short(row["cost"]),
+            *(f"{row['measures'][measure.name]:.3g}" for measure in measures),
             "[green]yes[/]" if row["success"] else "no",
         )
     return table
+
+
+def _band(predicted: dict[str, float]) -> str:
+    return f"{short(predicted['mean'])} ({short(predicted['low'])} to {short(predicted['high'])})"
 
 
 def runs_table(runs: list[dict[str, Any]], folder: Path) -> Table:
@@ -157,7 +174,7 @@ def runs_table(runs: list[dict[str, Any]], folder: Path) -> Table:
             escape(str(run["task"] or "")),
             "" if run["seed"] is None else str(run["seed"]),
             "" if run["trials"] is None else f"{run['done']} of {run['trials']}",
-            "" if best is None else f"{best:.1f}",
+            "" if best is None else short(best),
             "" if not run["done"] else "no" if success is None else f"from trial {success}",
             f"[{colours[run['state']]}]{run['state']}[/]",
         )

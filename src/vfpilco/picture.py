@@ -13,6 +13,8 @@ from vfpilco.files import write_whole
 from vfpilco.runfolder import RunFolder
 from vfpilco.task import Task
 
+MOST_PANELS = 6
+"""With more positions and inputs than this, inputs are drawn beside the positions."""
 REAL, PREDICTED, INPUT = "#c2410c", "#2563eb", "#0f766e"
 
 
@@ -25,19 +27,20 @@ def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
     row = rows[-1]
     trial = folder.trial(len(rows) - 1, len(task.positions))
     predicted, _ = folder.arrays("predictions", row["trial"])
-    panels = len(task.positions) + len(task.inputs)
-    drawing = 1 if task.draw is not None else 0
-    figure, axes = plt.subplots(
-        panels + drawing,
-        1,
-        figsize=(8, 2.6 * drawing + 1.9 * panels),
-        constrained_layout=True,
-        squeeze=False,
-        gridspec_kw={"height_ratios": [1.5] * drawing + [1.0] * panels},
+    d_q, d_u = len(task.positions), len(task.inputs)
+    wide = d_q + d_u > MOST_PANELS
+    panels = max(d_q, d_u) if wide else d_q + d_u
+    drawing = 2.6 if task.draw is not None else 0.0
+    figure = plt.figure(figsize=(13 if wide else 8, drawing + 1.9 * panels), constrained_layout=True)
+    grid = figure.add_gridspec(
+        panels + (task.draw is not None), 1 + wide, height_ratios=[1.5] * (task.draw is not None) + [1.0] * panels
     )
-    axes = list(axes[:, 0])
+    above = 0
     if task.draw is not None:
-        task.draw(axes.pop(0), trial.q, trial.sampling_time)
+        task.draw(figure.add_subplot(grid[0, :]), trial.q, trial.sampling_time)
+        above = 1
+    places = [(i, 0) for i in range(d_q)] + [(i, 1) if wide else (d_q + i, 0) for i in range(d_u)]
+    axes = [figure.add_subplot(grid[above + row, column]) for row, column in places]
     t = np.arange(trial.steps + 1) * trial.sampling_time
     for i, position in enumerate(task.positions):
         _band(axes[i], t, predicted["q"][:, :, i])
@@ -52,7 +55,8 @@ def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
         axis.set_xlim(t[0], t[-1])
         axis.spines[["top", "right"]].set_visible(False)
         axis.legend(loc="best", fontsize=8, frameon=False)
-    axes[-1].set_xlabel("time [s]")
+    for axis in {axes[d_q - 1] if wide else axes[-1], axes[-1]}:
+        axis.set_xlabel("time [s]")
     outcome = "success" if row["success"] else "no success"
     figure.suptitle(
         f"{task.name}, trial {row['trial']}: learned from {row['experience_s']:.0f} s of positions, "
@@ -60,6 +64,22 @@ def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
         fontsize=11,
     )
     save(figure, file, dpi=130)
+    return file
+
+
+def photograph_run(task: Task, folder: RunFolder, file: Path) -> Path:
+    """The machine after the exploration and after the last trial, side by side."""
+    assert task.photograph is not None
+    plt = pyplot()
+    rows = folder.results()
+    figure, axes = plt.subplots(1, 2, figsize=(13, 5.2), constrained_layout=True)
+    for axis, i in zip(axes, (0, len(rows) - 1), strict=True):
+        row = rows[i]
+        axis.imshow(task.photograph(folder.trial(i, len(task.positions)).judged))
+        told = [f"{m.name} {row['measures'][m.name]:.3g} {m.unit}" for m in task.measures]
+        axis.set_title(", ".join(["exploration" if row["kind"] == "explore" else f"trial {row['trial']}", *told]))
+        axis.axis("off")
+    save(figure, file, dpi=100)
     return file
 
 

@@ -81,6 +81,10 @@ class Task:
     """Whether a trial's positions (T+1, d_q) solve the task."""
     measures: tuple[Measure, ...] = ()
     """What else is told of a trial."""
+    path: Callable[[np.ndarray], np.ndarray] | None = None
+    """Where the tool goes when the positions are (T+1, d_q): (T+1, 3), in metres."""
+    photograph: Callable[[np.ndarray], np.ndarray] | None = None
+    """A picture (height, width, 3) of the machine at the end of positions (T+1, d_q)."""
     draw: Callable[[Any, np.ndarray, float], None] | None = None
     """Draws positions (T+1, d_q) sampled at a given time on a Matplotlib axis."""
     settings: Settings = field(default_factory=Settings)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,7 +164,9 @@ class UR5:
 
 
 def load_mujoco() -> Any:
-    """MuJoCo, if it is installed."""
+    """MuJoCo, if it is installed; told to render without a screen where there is none."""
+    if sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
+        os.environ.setdefault("MUJOCO_GL", "egl")
     try:
         import mujoco
     except ImportError as error:
@@ -202,7 +206,7 @@ def description() -> str:
     <texture type="skybox" builtin="gradient" rgb1="1 1 1" rgb2="0.86 0.9 0.95" width="256" height="1536"/>
     <texture name="floor" type="2d" builtin="checker" rgb1="0.93 0.94 0.95" rgb2="0.88 0.89 0.91" width="512"
       height="512"/>
-    <material name="floor" texture="floor" texrepeat="10 10" reflectance="0.05"/>
+    <material name="floor" texture="floor" texrepeat="10 10"/>
     <material name="grey" rgba="0.72 0.74 0.77 1" specular="0.4" shininess="0.4"/>
     <material name="dark" rgba="0.25 0.27 0.3 1" specular="0.3" shininess="0.3"/>
     <material name="blue" rgba="0.36 0.6 0.8 1" specular="0.4" shininess="0.5"/>

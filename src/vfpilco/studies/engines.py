@@ -65,6 +65,10 @@ def record(job: Job, folder: RunFolder) -> Record:
     model = Model.from_arrays(*folder.arrays("models", job.trials))
     trial = folder.trial(last, len(task.positions))
     errors = diagnostics.one_step_errors(model, represent(task, Settings(**job.settings)), trial)
+    extra = {}
+    if task.path is not None:
+        trials = [folder.trial(i, len(task.positions)) for i in range(last + 1)]
+        extra["paths"] = [np.round(task.path(trial.judged), 5).tolist() for trial in trials]
     return {
         "configuration": job.configuration,
         "task": job.task,
@@ -76,6 +80,7 @@ def record(job: Job, folder: RunFolder) -> Record:
         "seconds": round(sum(timing["seconds"] for timing in timings), 1),
         "results": folder.results(),
         "one_step_errors": [[float(f"{e:.4g}") for e in column] for column in np.abs(errors).T],
+        **extra,
     }
 
 

@@ -11,7 +11,7 @@ from vfpilco.studies.base import Record, Study
 from vfpilco.studies.statistics import costs as costs_of
 from vfpilco.studies.statistics import interval, successes
 
-COLOURS = ("#c2410c", "#2563eb", "#0f766e", "#7c3aed", "#a16207", "#be185d")
+COLOURS = ("#c2410c", "#2563eb", "#0f766e", "#7c3aed", "#a16207", "#be185d", "#475569")
 
 
 def groups(study: Study, records: list[Record]) -> list[tuple[str, str, list[Record]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ import numpy as np
 
 from vfpilco.exploration import RandomPD
 from vfpilco.plants.ur5 import JOINTS, START, UR5, circle, flange
+from vfpilco.plants.ur5_photo import photograph
 from vfpilco.sensors import GaussianNoise
 from vfpilco.settings import Settings
 from vfpilco.start import GaussianStart
@@ -43,9 +45,24 @@ def task(radius: float = 0.1, period: float = 4.0) -> Task:
         exploration=RandomPD(tuple(map(tuple, reference.tolist()))),
         success=lambda q: end_effector_error(q) <= 2,
         measures=(Measure("end-effector error", "mm", end_effector_error),),
+        path=flange,
+        photograph=lambda q: photograph(q, goal),
+        draw=partial(draw_path, goal),
         settings=Settings(prior_mean="zero", kernel="se", particles=200, basis_functions=400),
         trials=3,
     )
+
+
+def draw_path(goal: np.ndarray, axis: Any, q: np.ndarray, sampling_time: float) -> None:
+    """The circle that should be drawn and the one that is, seen from above."""
+    drawn = flange(q)
+    axis.plot(1e3 * goal[:, 0], 1e3 * goal[:, 1], color="0.6", linewidth=4, alpha=0.5, label="reference")
+    axis.plot(1e3 * drawn[:, 0], 1e3 * drawn[:, 1], color="#c2410c", linewidth=1.2, label="drawn")
+    axis.set_aspect("equal")
+    axis.set_xlabel("x [mm]")
+    axis.set_ylabel("y [mm]")
+    axis.legend(fontsize=8, frameon=False, loc="center")
+    axis.spines[["top", "right"]].set_visible(False)
 
 
 def cost(q: Any, r: Any) -> Any:
