@@ -16,6 +16,9 @@ os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# There is no screen to render on; MuJoCo asks when it is imported.
+os.environ.setdefault("MUJOCO_GL", "egl")
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits

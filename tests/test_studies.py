@@ -12,7 +12,7 @@ import pytest
 import vfpilco
 from vfpilco.cli import main
 from vfpilco.runfolder import RunFolder
-from vfpilco.studies import STUDIES, cartpole
+from vfpilco.studies import STUDIES, cartpole, ur5
 from vfpilco.studies.base import Configuration, Study, jobs
 from vfpilco.studies.engines import Outcome
 from vfpilco.studies.reproduce import Audience, read, reproduce
@@ -199,3 +199,25 @@ def test_an_outcome_tells_its_run():
     assert Outcome(job, None, "broken").problem == "broken"
     assert job.arguments(Path("x"))[:2] == ["learn", "cartpole"]
     assert "--resume" in job.arguments(Path("x"))
+
+
+def arm_record(seed: int, errors: list[float]) -> dict:
+    goal = vfpilco.task("ur5").path(vfpilco.task("ur5").reference)
+    rows = [{"kind": "explore" if k == 0 else "policy", "measures": {ur5.ERROR: e}} for k, e in enumerate(errors)]
+    return {
+        "configuration": "default",
+        "seed": seed,
+        "seconds": 600.0,
+        "results": rows,
+        "paths": [(goal * (1 + 0.001 * e)).tolist() for e in errors],
+    }
+
+
+def test_the_arms_study_tells_errors_trial_by_trial(tmp_path):
+    records = [arm_record(0, [200.0, 9.0, 2.5, 1.5]), arm_record(1, [150.0, 5.0, 1.9, 2.1])]
+    table = ur5.CIRCLE.table(ur5.CIRCLE, records)
+    assert "| default | 2 | 175.00 (largest 200.00) | 7.00 (largest 9.00) | 2.20 (largest 2.50) |" in table
+    assert "| 1 of 2 | 10 |" in table
+    assert "| default, seed 1 | 150.00 | 5.00 | 1.90 | 2.10 |" in table
+    ur5.CIRCLE.figure(ur5.CIRCLE, records, tmp_path / "ur5.png")
+    assert (tmp_path / "ur5.png").read_bytes()[:4] == b"\x89PNG"

@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import mujoco
 import numpy as np
 import pytest
 
+import vfpilco
 from vfpilco import tasks
 from vfpilco.errors import UserError
 from vfpilco.execute import execute
+from vfpilco.picture import draw_run, photograph_run
 from vfpilco.plants import ur5
+from vfpilco.runfolder import RunFolder
 from vfpilco.sensors import GaussianNoise
 from vfpilco.task import Task
 
@@ -25,6 +31,17 @@ def arm() -> mujoco.MjModel:
 @pytest.fixture(scope="module")
 def ur5_task() -> Task:
     return tasks.load("ur5")
+
+
+@contextmanager
+def rendering() -> Iterator[None]:
+    """Where there is no EGL, pictures cannot be tested; in CI there is."""
+    try:
+        yield
+    except UserError as error:
+        if os.environ.get("VFPILCO_NO_SKIP"):
+            raise
+        pytest.skip(str(error))
 
 
 def postures(n: int) -> np.ndarray:
@@ -187,3 +204,30 @@ def test_a_reference_of_another_length_is_refused(ur5_task):
     short = dataclasses.replace(ur5_task, reference=ur5_task.reference[:-1])
     with pytest.raises(UserError, match=r"shape \(201, 6\).*got shape \(200, 6\)"):
         short.check()
+
+
+def test_a_run_on_the_arm_leaves_paths_and_pictures(ur5_task, tmp_path):
+    settings = {"steps": 4, "particles": 4, "basis_functions": 5, "inducing": 16}
+    out = tmp_path / "run"
+    result = vfpilco.learn(ur5_task, seed=0, trials=1, out=out, **settings)
+    assert result.rows[-1]["measures"]["end-effector error"] > 0
+    np.testing.assert_array_equal(result.policy.reference, ur5_task.reference)
+    drawn = draw_run(ur5_task, RunFolder(out), out / "picture.png")
+    assert drawn.read_bytes()[:4] == b"\x89PNG"
+    with rendering():
+        photograph_run(ur5_task, RunFolder(out), out / "photograph.png")
+    assert (out / "photograph.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_photograph_shows_what_was_drawn(ur5_task):
+    still = np.broadcast_to(ur5.START, (201, 6))
+    with rendering():
+        idle, drawn = (ur5_task.photograph(q) for q in (still, ur5_task.reference))
+    assert idle.shape == (600, 800, 3)
+
+    def orange(image: np.ndarray) -> int:
+        red, green, blue = image.astype(int).transpose(2, 0, 1)
+        return int(((red > 120) & (red > green + 50) & (red > blue + 50)).sum())
+
+    assert orange(drawn) > 200
+    assert orange(drawn) > 5 * orange(idle)

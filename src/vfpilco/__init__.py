@@ -15,12 +15,12 @@ from vfpilco import engine
 from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import PlantError, UserError
 from vfpilco.evaluate import evaluate
-from vfpilco.exploration import FilteredNoise
+from vfpilco.exploration import FilteredNoise, RandomPD
 from vfpilco.learn import Result, learn
 from vfpilco.sensors import GaussianNoise
 from vfpilco.settings import Settings
 from vfpilco.start import GaussianStart
-from vfpilco.task import Input, Position, Task
+from vfpilco.task import Input, Measure, Position, Task
 from vfpilco.tasks import load as task
 
 __version__ = version("vfpilco")
@@ -30,8 +30,10 @@ __all__ = [
     "GaussianStart",
     "Input",
     "LearnedPolicy",
+    "Measure",
     "PlantError",
     "Position",
+    "RandomPD",
     "Result",
     "Settings",
     "Task",
