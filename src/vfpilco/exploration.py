@@ -49,6 +49,24 @@ class FilteredNoise:
 
 
 @dataclass(frozen=True)
+class Cosines:
+    """A sum of cosines of random frequencies and phases, all of the same amplitude, clipped."""
+
+    count: int = 10
+    frequencies: tuple[float, float] = (0.2, 3.0)
+    """Bounds of the frequencies, Hz."""
+    std: float = 0.4
+    """Standard deviation as a fraction of the input limit."""
+
+    def inputs(self, rng: np.random.Generator, steps: int, sampling_time: float, limits: np.ndarray) -> np.ndarray:
+        frequency = rng.uniform(*self.frequencies, size=(self.count, len(limits)))
+        phase = rng.uniform(0, 2 * np.pi, size=(self.count, len(limits)))
+        t = np.arange(steps)[:, None, None] * sampling_time
+        waves = np.cos(2 * np.pi * frequency * t + phase).sum(1)
+        return np.clip(self.std * np.sqrt(2 / self.count) * waves, -1, 1) * limits
+
+
+@dataclass(frozen=True)
 class RandomPD:
     """A poorly tuned PD controller along a reference, its gains drawn anew for every input and trial.
 

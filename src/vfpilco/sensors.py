@@ -48,3 +48,31 @@ class GaussianNoise:
     def spread(self) -> tuple[float, ...]:
         """The standard deviation of the error at every position, as a Kalman filter wants to know it."""
         return tuple(self.std)
+
+
+@dataclass(frozen=True)
+class Quantised:
+    """Positions in whole steps, one step size per position: encoders, cameras; a step of 0 measures exactly."""
+
+    step: Sequence[float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step", tuple(float(s) for s in self.step))
+        if not all(np.isfinite(s) and s >= 0 for s in self.step):
+            raise UserError(
+                f"A sensor's step must be zero or positive, got {self.step}: give it in the position's unit."
+            )
+
+    def measure(self, rng: np.random.Generator, q: np.ndarray) -> np.ndarray:
+        step = np.asarray(self.step)
+        return np.where(step > 0, np.round(q / np.where(step > 0, step, 1)) * step, q)
+
+    def fictitious(self, key: Array, shape: tuple[int, ...], dtype: jax.typing.DTypeLike) -> Float[Array, "..."]:
+        """Uniform within a step, as the error of a quantised position is when it moves."""
+        if shape[-1] != len(self.step):
+            raise UserError(f"The sensor has {len(self.step)} steps for {shape[-1]} positions.")
+        return jax.random.uniform(key, shape, dtype, -0.5, 0.5) * np.asarray(self.step, dtype)
+
+    def spread(self) -> tuple[float, ...]:
+        """The standard deviation of the error at every position, as a Kalman filter wants to know it."""
+        return tuple(s / float(np.sqrt(12)) for s in self.step)

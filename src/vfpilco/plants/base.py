@@ -31,13 +31,27 @@ class SimulatedPlant:
 
     A subclass says how many positions it has and gives `derivative`, the time derivative of `[q, q']`.
     The input is held between samples; classical Runge-Kutta with `substeps` steps per sample.
+
+    What real rigs do to time: an input takes effect only `latency` seconds after its sample, and samples are taken
+    `jitter` seconds (standard deviation) too early or too late, at most 0.4 sampling times.
     """
 
     positions: int
 
-    def __init__(self, sampling_time: float, sensor: Sensor, start_std: float = 0.0, substeps: int = 20) -> None:
+    def __init__(
+        self,
+        sampling_time: float,
+        sensor: Sensor,
+        start_std: float = 0.0,
+        substeps: int = 20,
+        latency: float = 0.0,
+        jitter: float = 0.0,
+    ) -> None:
         self.sampling_time, self.sensor, self.start_std, self.substeps = sampling_time, sensor, start_std, substeps
+        self.latency, self.jitter = latency, jitter
         self.state = np.zeros(2 * self.positions)
+        self.held: np.ndarray | None = None
+        self.late = 0.0
         self.rng = np.random.default_rng(0)
 
     def derivative(self, state: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -58,13 +72,26 @@ class SimulatedPlant:
         self.rng = np.random.default_rng(seed)
         self.state = np.zeros(2 * self.positions)
         self.state[: self.positions] = self.start_std * self.rng.standard_normal(self.positions)
+        self.held, self.late = None, 0.0
         return self.sensor.measure(self.rng, self.true_positions)
 
     def step(self, u: np.ndarray) -> np.ndarray:
-        h = self.sampling_time / self.substeps
-        for _ in range(self.substeps):
-            self.state = runge_kutta(self.derivative, self.state, u, h)
+        late = 0.0
+        if self.jitter:
+            most = 0.4 * self.sampling_time
+            late = float(np.clip(self.jitter * self.rng.standard_normal(), -most, most))
+        duration = self.sampling_time + late - self.late
+        waiting = min(self.latency, duration)
+        if waiting:
+            self._move(np.zeros_like(u) if self.held is None else self.held, waiting)
+        self._move(u, duration - waiting)
+        self.held, self.late = u, late
         return self.sensor.measure(self.rng, self.true_positions)
+
+    def _move(self, u: np.ndarray, duration: float) -> None:
+        steps = max(round(self.substeps * duration / self.sampling_time), 1)
+        for _ in range(steps):
+            self.state = runge_kutta(self.derivative, self.state, u, duration / steps)
 
     def stop(self) -> None:
         """A simulation needs no stopping."""
