@@ -112,6 +112,8 @@ def test_rbf_network_starts_as_the_authors_do():
     assert np.all(np.abs(params["weights"]) <= np.array(LIMITS) / 2)
     np.testing.assert_allclose(params["weights"].std(0), np.array(LIMITS) / np.sqrt(12), rtol=0.1)
     np.testing.assert_array_equal(params["log_lengthscales"], np.zeros(len(SCALE)))
+    wide = RBFNetwork((1.0,) * 32, (False,) * 32, (1.0,), 5).init(jax.random.key(0))
+    np.testing.assert_allclose(np.exp(wide["log_lengthscales"]), 2.0)  # distances grow with the square root
     again, other = policy.init(jax.random.key(0)), policy.init(jax.random.key(1))
     np.testing.assert_array_equal(again["centers"], params["centers"])
     assert np.all(other["weights"] != params["weights"])

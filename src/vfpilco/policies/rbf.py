@@ -26,7 +26,10 @@ class RBFNetwork:
     basis_functions: int = 200
 
     def init(self, key: Array) -> Params:
-        """Centers uniform over the scaled inputs (angles on the circle), unit lengthscales, weights u_max·U(-½, ½)."""
+        """Centers uniform over the scaled inputs (angles on the circle), weights u_max·U(-½, ½).
+
+        Lengthscales are 1 up to eight inputs. With more they grow, as distances do: else no center would be near.
+        """
         k_centers, k_angles, k_weights = jax.random.split(key, 3)
         n, d = self.basis_functions, len(self.scale)
         centers = np.array(jax.random.uniform(k_centers, (n, d), minval=-2.0, maxval=2.0))
@@ -37,7 +40,7 @@ class RBFNetwork:
         weights = jax.random.uniform(k_weights, (n, len(self.limits)), minval=-0.5, maxval=0.5)
         return {
             "centers": centers,
-            "log_lengthscales": np.zeros(d),
+            "log_lengthscales": np.full(d, 0.5 * np.log(max(d / 8, 1))),
             "weights": np.asarray(weights) * np.asarray(self.limits),
         }
 
