@@ -38,9 +38,8 @@ def model(history, explored):
 
 
 @pytest.fixture(scope="module")
-def simulator(history, explored):
-    long_enough = np.zeros((91, 2))
-    policy = policies.make("rbf", 12, history, [explored], np.array([10.0]), long_enough)
+def simulator(history, explored, task):
+    policy = policies.make("rbf", 12, history, replace(task, reference=np.zeros((91, 2))), [explored])
     start = GaussianStart((0.0, 0.0), (1e-2, 1e-2))
     goals = tuple(map(tuple, GOALS.tolist()))
     return Simulator(history, policy, GaussianNoise((1e-3, 2e-3)), start, distance, HORIZON, 0.0, goals)
@@ -56,11 +55,34 @@ def simulate(simulator, params, posterior, key, particles):
     return simulator.rollout(params, posterior, key, particles)
 
 
-def test_the_unit_of_an_error_is_its_spread_during_the_exploration(history, explored):
-    policy = policies.make("rbf", 5, history, [explored], np.array([10.0]), np.zeros((91, 2)))
+def test_the_unit_of_an_error_is_its_spread_during_the_exploration(history, explored, task):
+    following = replace(task, reference=np.zeros((91, 2)))
+    policy = policies.make("rbf", 5, history, following, [explored])
     assert len(policy.scale) == 7 + 2
     np.testing.assert_allclose(policy.scale[-2:], explored.q.std(0))
     assert not any(policy.circle[-2:])
+
+
+def test_differences_and_errors_that_drown_in_noise_get_a_larger_unit(history, explored, task):
+    loud = replace(task, reference=np.zeros((91, 2)), sensor=GaussianNoise((1e-3, 0.5)))
+    quiet, noisy = (
+        policies.make("rbf", 5, history, replace(loud, sensor=sensor), [explored]).scale
+        for sensor in (task.sensor, loud.sensor)
+    )
+    changed = [4, 6, 8]  # the pole's differences, and its error
+    np.testing.assert_allclose([noisy[i] for i in changed], 8 * 0.5 * np.sqrt([2, 2, 1]))
+    rest = [i for i in range(9) if i not in changed]
+    assert [noisy[i] for i in rest] == [quiet[i] for i in rest]
+
+
+def test_basis_functions_start_where_an_angle_will_stay(history, explored, task):
+    p, alpha = task.positions
+    near = replace(task, positions=(p, replace(alpha, within=(0.2, 0.6))))
+    policy = policies.make("rbf", 50, history, near, [explored])
+    centers = policy.init(jax.random.key(0))["centers"]
+    angle = np.arctan2(centers[:, 1], centers[:, 2])
+    assert angle.min() >= 0.2
+    assert angle.max() <= 0.6
 
 
 def test_particles_are_charged_for_their_distance_from_the_reference_at_their_time(simulator, model):

@@ -112,8 +112,10 @@ def test_rbf_network_starts_as_the_authors_do():
     assert np.all(np.abs(params["weights"]) <= np.array(LIMITS) / 2)
     np.testing.assert_allclose(params["weights"].std(0), np.array(LIMITS) / np.sqrt(12), rtol=0.1)
     np.testing.assert_array_equal(params["log_lengthscales"], np.zeros(len(SCALE)))
-    wide = RBFNetwork((1.0,) * 32, (False,) * 32, (1.0,), 5).init(jax.random.key(0))
-    np.testing.assert_allclose(np.exp(wide["log_lengthscales"]), 2.0)  # distances grow with the square root
+    narrow = RBFNetwork(SCALE, CIRCLE, LIMITS, 500, turns=((0.5, 1.0),)).init(jax.random.key(0))
+    angle = np.arctan2(narrow["centers"][:, 1], narrow["centers"][:, 2])
+    assert 0.5 <= angle.min() < 0.52
+    assert 0.98 < angle.max() <= 1.0
     again, other = policy.init(jax.random.key(0)), policy.init(jax.random.key(1))
     np.testing.assert_array_equal(again["centers"], params["centers"])
     assert np.all(other["weights"] != params["weights"])

@@ -93,7 +93,7 @@ class Problem:
             inputs = iter(task.exploring_inputs(seed, 0))
             trials.append(execute(task, task.plant(), lambda q, u=inputs: next(u), seed))
         data = TrainingSet(*(column[:n] for column in TrainingSet.join([history.training_set(t) for t in trials])))
-        policy = policies.make(settings.policy, settings.basis_functions, history, trials, task.limits)
+        policy = policies.make(settings.policy, settings.basis_functions, history, task, trials)
         simulator = Simulator(history, policy, task.sensor, task.start, task.cost, task.horizon)
         return Problem(data, simulator, settings)
 
@@ -106,7 +106,8 @@ class Problem:
         history = VelocityFree(angles, 6, settings.m_q, settings.m_u)
         motion = np.cumsum(np.cumsum(1e-2 * rng.normal(size=(n + history.first_real + 1, 6)), axis=0) * 0.02, axis=0)
         trial = Trial(motion, rng.uniform(-1, 1, size=(len(motion) - 1, 6)), 0.02)
-        policy = policies.make(settings.policy, settings.basis_functions, history, [trial], np.ones(6))
+        circle = tuple(kind == "circle" for kind in history.input_kinds() if kind != "input")
+        policy = policies.RBFNetwork((1.0,) * len(circle), circle, (1.0,) * 6, settings.basis_functions)
         start = GaussianStart((0.0,) * 6, (1e-3,) * 6)
         simulator = Simulator(history, policy, GaussianNoise((1e-3,) * 6), start, _distance, 200)
         return Problem(history.training_set(trial), simulator, settings)

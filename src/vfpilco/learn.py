@@ -216,8 +216,7 @@ class Learner:
             self.explore(i)
         s = self.settings
         explored = self.result.trials[: self.task.explorations]
-        task = self.task
-        policy = policies.make(s.policy, s.basis_functions, self.representation, explored, task.limits, task.reference)
+        policy = policies.make(s.policy, s.basis_functions, self.representation, self.task, explored)
         params = None if self.result.policy is None else self.result.policy.params
         for trial in range(len(self.result.successes) + 1, self.trials + 1):
             model = self.learn_model(trial)

@@ -9,6 +9,7 @@ from vfpilco.errors import UserError
 from vfpilco.filtered import Filtered, FullState, KalmanSmoother, LowPass, kalman, low_pass
 from vfpilco.history import VelocityFree
 from vfpilco.representation import Representation
+from vfpilco.sensors import Spreading
 from vfpilco.settings import Settings
 from vfpilco.task import Task
 
@@ -40,12 +41,12 @@ def represent(task: Task, settings: Settings) -> Representation:
 
 def _noise(task: Task) -> tuple[float, ...]:
     """The standard deviation of the sensor's error at every position."""
-    if not hasattr(task.sensor, "spread"):
+    if not isinstance(task.sensor, Spreading):
         raise UserError(
             f"The sensor of task {task.name!r} does not tell how large its error is, as a Kalman filter needs: give it "
             "a method spread() that returns a standard deviation per position, or choose low-pass filters."
         )
-    return task.sensor.spread()  # pyright: ignore[reportAttributeAccessIssue]
+    return task.sensor.spread()
 
 
 def to_description(representation: Any) -> dict[str, Any]:

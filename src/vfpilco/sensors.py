@@ -26,6 +26,15 @@ class Sensor(Protocol):
         ...
 
 
+@runtime_checkable
+class Spreading(Protocol):
+    """A sensor that tells how large its error is."""
+
+    def spread(self) -> tuple[float, ...]:
+        """The standard deviation of the error at every position."""
+        ...
+
+
 @dataclass(frozen=True)
 class GaussianNoise:
     """Independent Gaussian noise with one standard deviation per position."""

@@ -24,23 +24,24 @@ class RBFNetwork:
     limits: tuple[float, ...]
     """u_max of every input."""
     basis_functions: int = 200
+    turns: tuple[tuple[float, float], ...] = ()
+    """Between which angles every pair of sine and cosine starts out; whole turns if not given."""
 
     def init(self, key: Array) -> Params:
-        """Centers uniform over the scaled inputs (angles on the circle), weights u_max·U(-½, ½).
-
-        Lengthscales are 1 up to eight inputs. With more they grow, as distances do: else no center would be near.
-        """
+        """Centers uniform over the scaled inputs (angles on the circle), unit lengthscales, weights u_max·U(-½, ½)."""
         k_centers, k_angles, k_weights = jax.random.split(key, 3)
         n, d = self.basis_functions, len(self.scale)
         centers = np.array(jax.random.uniform(k_centers, (n, d), minval=-2.0, maxval=2.0))
         angles = np.array(jax.random.uniform(k_angles, (n, d), minval=-np.pi, maxval=np.pi))
         on_circle = np.flatnonzero(self.circle)
-        for i, j in zip(on_circle[::2], on_circle[1::2], strict=True):
-            centers[:, i], centers[:, j] = np.sin(angles[:, i]), np.cos(angles[:, i])
+        turns = self.turns or ((-np.pi, np.pi),) * (len(on_circle) // 2)
+        for i, j, (low, high) in zip(on_circle[::2], on_circle[1::2], turns, strict=True):
+            angle = (low + high) / 2 + angles[:, i] * ((high - low) / (2 * np.pi))
+            centers[:, i], centers[:, j] = np.sin(angle), np.cos(angle)
         weights = jax.random.uniform(k_weights, (n, len(self.limits)), minval=-0.5, maxval=0.5)
         return {
             "centers": centers,
-            "log_lengthscales": np.full(d, 0.5 * np.log(max(d / 8, 1))),
+            "log_lengthscales": np.zeros(d),
             "weights": np.asarray(weights) * np.asarray(self.limits),
         }
 

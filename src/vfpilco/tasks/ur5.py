@@ -34,7 +34,10 @@ def task(radius: float = 0.1, period: float = 4.0) -> Task:
         name="ur5",
         summary="draw a circle with a six-joint arm under motor torques, from its joint angles",
         plant=lambda: UR5(SAMPLING_TIME, SENSOR),
-        positions=tuple(Position(joint, "rad", angle=True) for joint in JOINTS),
+        positions=tuple(
+            Position(joint, "rad", angle=True, within=(float(q.min()) - 0.3, float(q.max()) + 0.3))
+            for joint, q in zip(JOINTS, reference.T, strict=True)
+        ),
         inputs=tuple(Input(f"u_{joint}", "N·m", limit=1.0) for joint in JOINTS),
         sampling_time=SAMPLING_TIME,
         horizon=HORIZON,
