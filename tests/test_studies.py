@@ -156,7 +156,7 @@ def test_the_studies_are_those_of_the_paper(capsys):
     assert (
         [line.split()[0] for line in listed]
         == list(STUDIES)
-        == ["cartpole-memory", "cartpole-inputs", "cartpole-model"]
+        == ["cartpole-memory", "cartpole-inputs", "cartpole-model", "ur5"]
     )
     memory = {c.name: cartpole.MEMORY.settings(c) for c in cartpole.MEMORY.configurations}
     assert {(s["m_q"], s["m_u"]) for name, s in memory.items() if name.startswith("vf")} == {
@@ -165,7 +165,8 @@ def test_the_studies_are_those_of_the_paper(capsys):
         (1, 1),
         (2, 1),
     }
-    assert all(s["prior_mean"] == "zero" for name, s in memory.items() if name.startswith("vf"))
+    assert all((s["prior_mean"], s["kernel"]) == ("zero", "se") for name, s in memory.items() if name.startswith("vf"))
+    assert memory["constant-velocity"] == {**memory["vf-mq2-mu1"], "prior_mean": "constant-velocity"}
     assert memory["pms"]["method"] == "pms"
     assert memory["default"] == dataclasses.asdict(vfpilco.task("cartpole").settings)
     inputs = {c.name: cartpole.INPUTS.settings(c) for c in cartpole.INPUTS.configurations}

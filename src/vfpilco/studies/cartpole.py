@@ -27,7 +27,7 @@ MEMORY = Study(
     configurations=(
         Configuration("default", {}),
         _vf(2, 1, 0.00, 0.20, 0.73, 0.93, 1.00),
-        Configuration("vf-mq2-mu1-cv", {"kernel": "se"}),
+        Configuration("constant-velocity", {"kernel": "se"}),
         Configuration("pms", {"method": "pms", "kernel": "se"}, (0.00, 0.14, 0.82, 0.98, 0.96)),
         _vf(1, 1, 0.00, 0.08, 0.52, 0.86, 0.96),
         _vf(1, 0, 0.00, 0.14, 0.34, 0.46, 0.56),
