@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,6 +12,7 @@ import pytest
 
 import vfpilco
 from vfpilco import tasks
+from vfpilco.cli import main
 from vfpilco.errors import UserError
 from vfpilco.execute import execute
 from vfpilco.picture import draw_run, photograph_run
@@ -206,12 +208,14 @@ def test_a_reference_of_another_length_is_refused(ur5_task):
         short.check()
 
 
-def test_a_run_on_the_arm_leaves_paths_and_pictures(ur5_task, tmp_path):
+def test_a_run_on_the_arm_leaves_paths_and_pictures(ur5_task, tmp_path, capsys):
     settings = {"steps": 4, "particles": 4, "basis_functions": 5, "inducing": 16}
     out = tmp_path / "run"
     result = vfpilco.learn(ur5_task, seed=0, trials=1, out=out, **settings)
     assert result.rows[-1]["measures"]["end-effector error"] > 0
     np.testing.assert_array_equal(result.policy.reference, ur5_task.reference)
+    assert main(["evaluate", str(out), "--episodes", "2"]) == 0
+    assert re.search(r"^end-effector error \d+ mm$", capsys.readouterr().out, flags=re.M)
     drawn = draw_run(ur5_task, RunFolder(out), out / "picture.png")
     assert drawn.read_bytes()[:4] == b"\x89PNG"
     with rendering():

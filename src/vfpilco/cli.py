@@ -23,7 +23,7 @@ from tyro.conf import OmitArgPrefixes, Positional, arg
 import vfpilco
 from vfpilco import tasks
 from vfpilco.bench import SIZES, bench
-from vfpilco.display import Display, StudyDisplay, bench_table, posterior_sentence, results_table, runs_table
+from vfpilco.display import Display, StudyDisplay, bench_table, posterior_sentence, results_table, runs_table, short
 from vfpilco.errors import UserError, unknown
 from vfpilco.evaluate import evaluate
 from vfpilco.learn import MOST_POINTS, Result, learn
@@ -301,7 +301,10 @@ def run_evaluate(argv: list[str]) -> None:
         print(json.dumps({**summary, "costs": found.costs, "successes": found.successes}))
         return
     print(f"{args.run}: {sum(found.successes)} of {args.episodes} episodes succeeded ({summary['success_rate']:.0%})")
-    print(f"cost {summary['cost_mean']:.1f} ± {summary['cost_std']:.1f}, worst {summary['cost_worst']:.1f}")
+    mean, std, worst = (short(summary[f"cost_{name}"]) for name in ("mean", "std", "worst"))
+    print(f"cost {mean} ± {std}, worst {worst}")
+    for measure in task.measures:
+        print(f"{measure.name} {summary['measures'][measure.name]:.3g} {measure.unit}")
 
 
 def run_reproduce(argv: list[str]) -> None:

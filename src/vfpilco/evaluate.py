@@ -17,6 +17,8 @@ class Evaluation(NamedTuple):
 
     costs: list[float]
     successes: list[bool]
+    measures: dict[str, list[float]]
+    """What else the task measures, by name."""
 
     def summary(self) -> dict[str, Any]:
         """Success rate and cost in a few numbers."""
@@ -27,6 +29,7 @@ class Evaluation(NamedTuple):
             "cost_mean": float(costs.mean()),
             "cost_std": float(costs.std()),
             "cost_worst": float(costs.max()),
+            "measures": {name: float(np.mean(values)) for name, values in self.measures.items()},
         }
 
 
@@ -36,6 +39,7 @@ def evaluate(task: Task, policy: LearnedPolicy, episodes: int = 20, seed: int = 
     whole("seed", seed, 0)
     plant = connect(task)
     costs, successes = [], []
+    measures: dict[str, list[float]] = {measure.name: [] for measure in task.measures}
     for child in np.random.SeedSequence([seed, 2_000_000]).spawn(episodes):
         policy.reset()
         full_state = policy.representation.full_state
@@ -43,4 +47,6 @@ def evaluate(task: Task, policy: LearnedPolicy, episodes: int = 20, seed: int = 
         judged = task.judge(trial.judged)
         costs.append(judged["cost"])
         successes.append(judged["success"])
-    return Evaluation(costs, successes)
+        for name, values in measures.items():
+            values.append(judged["measures"][name])
+    return Evaluation(costs, successes, measures)

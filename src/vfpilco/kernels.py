@@ -18,32 +18,32 @@ from jaxtyping import Array, Float
 
 from vfpilco.errors import UserError, unknown
 
+Rows = Float[Array, "M d_x"]
+Points = Float[Array, "U d_x"]
+Cross = Float[Array, "M U"]
+Weights = Float[Array, "U"] | Float[Array, "M U"]
+"""One weight per point, the same for every row or not."""
+
 
 class Kernel(Protocol):
     """k(x, z) and its derivatives; every field is an array, or a tuple of kernels."""
 
-    def cross(self, x: Float[Array, "M d_x"], z: Float[Array, "U d_x"]) -> Float[Array, "M U"]:
+    def cross(self, x: Rows, z: Points) -> Cross:
         """k(x, z) for every pair."""
         ...
 
-    def slope(
-        self,
-        x: Float[Array, "M d_x"],
-        z: Float[Array, "U d_x"],
-        c: Float[Array, "U"] | Float[Array, "M U"],
-        others: Float[Array, "M U"] | None = None,
-    ) -> Float[Array, "M d_x"]:
+    def slope(self, x: Rows, z: Points, c: Weights, others: Cross | None = None) -> Rows:
         """∂/∂x Σ_n c_n k(x, z_n), or of a product with `others`, which are held constant.
 
         Covariances are written down here once more; the compiler computes them once.
         """
         ...
 
-    def diagonal(self, x: Float[Array, "M d_x"]) -> Float[Array, "M"]:
+    def diagonal(self, x: Rows) -> Float[Array, "M"]:
         """k(x, x) for every row."""
         ...
 
-    def diagonal_slope(self, x: Float[Array, "M d_x"]) -> Float[Array, "M d_x"]:
+    def diagonal_slope(self, x: Rows) -> Rows:
         """∂/∂x k(x, x)."""
         ...
 
@@ -62,29 +62,23 @@ class SquaredExponential(NamedTuple):
     def rescale(self, log_factor: float) -> SquaredExponential:
         return self._replace(log_scale=self.log_scale + log_factor)
 
-    def cross(self, x: Float[Array, "M d_x"], z: Float[Array, "U d_x"]) -> Float[Array, "M U"]:
+    def cross(self, x: Rows, z: Points) -> Cross:
         """k(x, z) for every pair; the square is expanded so that the work is one matrix product."""
         inverse = jnp.exp(-self.log_lengthscales)
         x, z = x * inverse, z * inverse
         exponent = x @ z.T - 0.5 * (x * x).sum(-1, keepdims=True) + (2 * self.log_scale - 0.5 * (z * z).sum(-1))
         return jnp.exp(exponent)
 
-    def slope(
-        self,
-        x: Float[Array, "M d_x"],
-        z: Float[Array, "U d_x"],
-        c: Float[Array, "U"] | Float[Array, "M U"],
-        others: Float[Array, "M U"] | None = None,
-    ) -> Float[Array, "M d_x"]:
+    def slope(self, x: Rows, z: Points, c: Weights, others: Cross | None = None) -> Rows:
         """Σ_n c_n k(x, z_n) (z_n - x) / ℓ²."""
         points = jnp.concatenate([jnp.ones((len(z), 1), z.dtype), z], axis=1)
         sums = _weighted(_times(self.cross(x, z), others), c, points)
         return (sums[:, 1:] - sums[:, :1] * x) * jnp.exp(-2 * self.log_lengthscales)
 
-    def diagonal(self, x: Float[Array, "M d_x"]) -> Float[Array, "M"]:
+    def diagonal(self, x: Rows) -> Float[Array, "M"]:
         return jnp.full(x.shape[0], jnp.exp(2 * self.log_scale), x.dtype)
 
-    def diagonal_slope(self, x: Float[Array, "M d_x"]) -> Float[Array, "M d_x"]:
+    def diagonal_slope(self, x: Rows) -> Rows:
         return jnp.zeros_like(x)
 
 
@@ -102,17 +96,11 @@ class Polynomial(NamedTuple):
     def rescale(self, log_factor: float) -> Polynomial:
         return self._replace(log_scale=self.log_scale + log_factor)
 
-    def cross(self, x: Float[Array, "M d_x"], z: Float[Array, "U d_x"]) -> Float[Array, "M U"]:
+    def cross(self, x: Rows, z: Points) -> Cross:
         base = self.offset + x @ (z * jnp.exp(-2 * self.log_scales)).T
         return jnp.exp(2 * self.log_scale) * base**self.degree
 
-    def slope(
-        self,
-        x: Float[Array, "M d_x"],
-        z: Float[Array, "U d_x"],
-        c: Float[Array, "U"] | Float[Array, "M U"],
-        others: Float[Array, "M U"] | None = None,
-    ) -> Float[Array, "M d_x"]:
+    def slope(self, x: Rows, z: Points, c: Weights, others: Cross | None = None) -> Rows:
         """Σ_n c_n n λ² (1 + Σ_d x_d z_d / s_d²)^(n-1) z_n / s²."""
         z_s = z * jnp.exp(-2 * self.log_scales)
         if self.degree > 1:
@@ -121,11 +109,11 @@ class Polynomial(NamedTuple):
             others = jnp.ones((len(x), len(z)), x.dtype)
         return _weighted(others, c, self.degree * jnp.exp(2 * self.log_scale) * z_s)
 
-    def diagonal(self, x: Float[Array, "M d_x"]) -> Float[Array, "M"]:
+    def diagonal(self, x: Rows) -> Float[Array, "M"]:
         base = self.offset + (x * x * jnp.exp(-2 * self.log_scales)).sum(-1)
         return jnp.exp(2 * self.log_scale) * base**self.degree
 
-    def diagonal_slope(self, x: Float[Array, "M d_x"]) -> Float[Array, "M d_x"]:
+    def diagonal_slope(self, x: Rows) -> Rows:
         x_s = x * jnp.exp(-2 * self.log_scales)
         base = self.offset + (x * x_s).sum(-1, keepdims=True)
         return 2 * self.degree * jnp.exp(2 * self.log_scale) * base ** (self.degree - 1) * x_s
@@ -157,22 +145,16 @@ class Product(NamedTuple):
     def rescale(self, log_factor: float) -> Product:
         return Product((self.factors[0].rescale(log_factor), *self.factors[1:]))
 
-    def cross(self, x: Float[Array, "M d_x"], z: Float[Array, "U d_x"]) -> Float[Array, "M U"]:
+    def cross(self, x: Rows, z: Points) -> Cross:
         return reduce(mul, [factor.cross(x, z) for factor in self.factors])
 
-    def slope(
-        self,
-        x: Float[Array, "M d_x"],
-        z: Float[Array, "U d_x"],
-        c: Float[Array, "U"] | Float[Array, "M U"],
-        others: Float[Array, "M U"] | None = None,
-    ) -> Float[Array, "M d_x"]:
+    def slope(self, x: Rows, z: Points, c: Weights, others: Cross | None = None) -> Rows:
         return sum(factor.slope(x, z, c, _times(rest.cross(x, z), others)) for factor, rest in self._each())  # pyright: ignore
 
-    def diagonal(self, x: Float[Array, "M d_x"]) -> Float[Array, "M"]:
+    def diagonal(self, x: Rows) -> Float[Array, "M"]:
         return reduce(mul, [factor.diagonal(x) for factor in self.factors])
 
-    def diagonal_slope(self, x: Float[Array, "M d_x"]) -> Float[Array, "M d_x"]:
+    def diagonal_slope(self, x: Rows) -> Rows:
         return sum(factor.diagonal_slope(x) * rest.diagonal(x)[:, None] for factor, rest in self._each())  # pyright: ignore
 
     def _each(self) -> list[tuple[Any, Product]]:
@@ -188,22 +170,16 @@ class Sum(NamedTuple):
     def rescale(self, log_factor: float) -> Sum:
         return Sum(tuple(term.rescale(log_factor) for term in self.terms))
 
-    def cross(self, x: Float[Array, "M d_x"], z: Float[Array, "U d_x"]) -> Float[Array, "M U"]:
+    def cross(self, x: Rows, z: Points) -> Cross:
         return sum(term.cross(x, z) for term in self.terms)  # pyright: ignore[reportReturnType]
 
-    def slope(
-        self,
-        x: Float[Array, "M d_x"],
-        z: Float[Array, "U d_x"],
-        c: Float[Array, "U"] | Float[Array, "M U"],
-        others: Float[Array, "M U"] | None = None,
-    ) -> Float[Array, "M d_x"]:
+    def slope(self, x: Rows, z: Points, c: Weights, others: Cross | None = None) -> Rows:
         return sum(term.slope(x, z, c, others) for term in self.terms)  # pyright: ignore[reportReturnType]
 
-    def diagonal(self, x: Float[Array, "M d_x"]) -> Float[Array, "M"]:
+    def diagonal(self, x: Rows) -> Float[Array, "M"]:
         return sum(term.diagonal(x) for term in self.terms)  # pyright: ignore[reportReturnType]
 
-    def diagonal_slope(self, x: Float[Array, "M d_x"]) -> Float[Array, "M d_x"]:
+    def diagonal_slope(self, x: Rows) -> Rows:
         return sum(term.diagonal_slope(x) for term in self.terms)  # pyright: ignore[reportReturnType]
 
 
