@@ -60,7 +60,7 @@ def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
     outcome = "success" if row["success"] else "no success"
     figure.suptitle(
         f"{task.name}, trial {row['trial']}: learned from {row['experience_s']:.0f} s of positions, "
-        f"cost {row['cost']:.1f}, {outcome}",
+        f"cost {row['cost']:.3g}, {outcome}",
         fontsize=11,
     )
     save(figure, file, dpi=130)
