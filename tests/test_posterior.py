@@ -8,7 +8,8 @@ import pytest
 from vfpilco import gp, posterior
 from vfpilco.gp import Hyperparameters, Model
 from vfpilco.history import TrainingSet
-from vfpilco.kernels import SquaredExponential
+from vfpilco.kernels import Form, SquaredExponential
+from vfpilco.settings import Settings
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +161,37 @@ def test_single_precision_is_good_enough_on_realistic_data(inducing, exact_model
     std_error, mean_error = precision_errors(model, np.r_[cartpole_data.x, held_out.x])
     assert np.all(std_error < 0.1), std_error
     assert np.all(mean_error < 0.1 * np.exp(model.hyperparameters.log_noise)), mean_error
+
+
+@pytest.fixture(scope="module")
+def usual_model(cartpole_data, history) -> Model:
+    """As `learn` makes it unless told otherwise: the default kernel, 128 inducing points."""
+    form = Form(Settings().kernel, tuple(history.input_kinds()))
+    return gp.fit(cartpole_data, len(cartpole_data.x), Settings().inducing, form=form)
+
+
+def test_single_precision_is_good_enough_with_the_default_kernel(usual_model, cartpole_data, held_out):
+    std_error, mean_error = precision_errors(usual_model, np.r_[cartpole_data.x, held_out.x])
+    assert np.all(std_error < 0.1), std_error
+    assert np.all(mean_error < 0.1 * np.exp(usual_model.hyperparameters.log_noise)), mean_error
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_far_from_the_data_the_default_kernels_prior_returns_too(dtype, usual_model, cartpole_data):
+    spread = np.ptp(cartpole_data.x, axis=0) + 8 * usual_model.lengthscales.max(0)
+    far = cartpole_data.x.mean(0) + np.array([[1], [-1]]) * spread
+    mean, variance = gp._predict(usual_model.posterior.cast(dtype), jnp.asarray(far, dtype))
+    for j, y_scale in enumerate(np.asarray(usual_model.posterior.y_scale)):
+        kernel = posterior.joint(usual_model.hyperparameters.kernel, j)
+        prior = np.asarray(kernel.diagonal(jnp.asarray(far))) * y_scale**2
+        np.testing.assert_allclose(variance[:, j], prior, rtol=0.01)
+        np.testing.assert_allclose(mean[:, j] / np.sqrt(prior), 0, atol=0.01)
+
+
+def test_the_default_kernels_projection_predicts_as_well_as_its_exact_posterior(usual_model, cartpole_data, held_out):
+    exact, _ = conditioned(usual_model.hyperparameters, cartpole_data, inducing=None)
+    assert np.all(rmse(usual_model, held_out) <= 1.02 * rmse(exact, held_out))
+    assert np.all(log_density(usual_model, held_out).mean(0) >= log_density(exact, held_out).mean(0) - 0.05)
 
 
 def test_single_precision_is_good_enough_when_the_dynamics_look_linear(history, explore):
