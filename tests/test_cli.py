@@ -66,6 +66,14 @@ def test_evaluate_prints_rate_and_cost(run, capsys):
     assert "of 2 episodes succeeded" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("name", "trials"), [("cartpole", 5), ("ur5", 3), ("furuta", 6)])
+def test_a_task_has_its_own_number_of_trials(name, trials, capsys):
+    with pytest.raises(SystemExit):
+        main(["learn", name, "--help"])
+    said = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert f"How many policies to learn and run on the plant. (default: {trials})" in said
+
+
 def test_human_display_ends_with_table_and_places(tmp_path):
     command = [sys.executable, "-m", "vfpilco", "learn", "cartpole", "--out", str(tmp_path / "a"), *SMALL]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)

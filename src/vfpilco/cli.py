@@ -202,7 +202,10 @@ def list_tasks(argv: list[str]) -> None:
 def run_learn(argv: list[str]) -> None:
     """`vfpilco learn TASK …`: learn, show, save."""
     name = next((word for word in argv if word in tasks.names()), None)
-    given: dict[str, Any] = {"settings": Settings() if name is None else tasks.load(name).settings}
+    usual = None if name is None else tasks.load(name)
+    given: dict[str, Any] = (
+        {"settings": Settings()} if usual is None else {"settings": usual.settings, "trials": usual.trials}
+    )
     args = parse(Learn, argv, "learn", **given)
     task = tasks.load(args.task)
     if args.resume and args.out is None:
