@@ -8,7 +8,7 @@ import pytest
 from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import UserError
 from vfpilco.history import VelocityFree
-from vfpilco.policies import NeuralNetwork, RBFNetwork
+from vfpilco.policies import KINDS, LinearRBFNetwork, NeuralNetwork, RBFNetwork
 from vfpilco.trial import Trial
 
 HISTORY = VelocityFree((False, True), d_u=2, m_q=2, m_u=1)
@@ -16,8 +16,9 @@ SCALE = (1.0, 1.0, 1.0, 0.03, 0.3, 0.04, 0.2)
 CIRCLE = (False, True, True, False, False, False, False)
 LIMITS = (10.0, 0.5)
 RBF = RBFNetwork(SCALE, CIRCLE, LIMITS, basis_functions=15)
+LINEAR = LinearRBFNetwork(SCALE, CIRCLE, LIMITS, basis_functions=15)
 MLP = NeuralNetwork(SCALE, LIMITS, units=12)
-POLICIES = pytest.mark.parametrize("policy", [RBF, MLP], ids=["rbf", "mlp"])
+POLICIES = pytest.mark.parametrize("policy", [RBF, LINEAR, MLP], ids=KINDS)
 
 
 def params_of(policy, seed: int = 0) -> dict[str, np.ndarray]:
@@ -55,6 +56,26 @@ def test_rbf_network_is_the_papers_formula(xp, drop):
     assert np.abs(expected).max() > 0.05
     got = RBF({k: xp.asarray(v) for k, v in params.items()}, xp.asarray(x), keep if keep is None else xp.asarray(keep))
     np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_linear_rbf_network_feeds_back_linearly_on_top():
+    params, x = params_of(LINEAR), inputs(6)
+    found = np.arctanh(LINEAR(params, x) / LIMITS) - np.arctanh(slow_rbf(params, x) / LIMITS)
+    np.testing.assert_allclose(found * LIMITS, (x / SCALE) @ params["gains"], rtol=1e-8)
+    far = 1e3 * x  # where no basis function reaches
+    assert np.all(np.abs(RBF(params, far)) < 1e-9)
+    assert np.all(np.abs(LINEAR(params, far)) > 0.1 * np.array(LIMITS))
+
+
+def test_linear_rbf_network_starts_as_wide_as_it_has_inputs():
+    few, many = (
+        LINEAR.init(jax.random.key(0)),
+        LinearRBFNetwork((1.0,) * 32, (False,) * 32, LIMITS).init(jax.random.key(0)),
+    )
+    np.testing.assert_array_equal(few["log_lengthscales"], 0)
+    np.testing.assert_allclose(np.exp(many["log_lengthscales"]), 2)
+    for params in (few, many):
+        np.testing.assert_array_equal(params["gains"], 0)
 
 
 def test_neural_network_is_its_formula():
@@ -123,7 +144,7 @@ def test_rbf_network_starts_as_the_authors_do():
 
 @POLICIES
 def test_dropout_keeps_the_expectation(policy):
-    units = 15 if policy is RBF else 12
+    units = 12 if policy is MLP else 15
     for rate in (0.25, 0.6):
         mask = np.asarray(policy.dropout(jax.random.key(3), 4000, rate, "float32"))
         assert mask.shape == (4000, units)

@@ -68,7 +68,7 @@ class LearnedPolicy:
 
     def save(self, path: str | Path) -> None:
         """Write the policy to one safetensors file: its arrays, and as metadata what is needed to build it."""
-        kind = next(name for name, cls in KINDS.items() if isinstance(self.policy, cls))
+        kind = next(name for name, cls in KINDS.items() if type(self.policy) is cls)
         seen = to_description(self.representation)
         description = {"representation": seen, "kind": kind, "policy": asdict(self.policy)}  # pyright: ignore
         arrays = dict(self.params) if self.reference is None else {**self.params, "reference": self.reference}

@@ -112,10 +112,6 @@ class FullState:
         """The kind of every entry of x̃, x*'s first."""
         return expanded_kinds(self.angles) + ["rate"] * self.d_q + ["input"] * self.d_u
 
-    def rate_noise(self, noise: tuple[float, ...]) -> list[float]:
-        """Velocities are true or filtered: what noise is left on them is not counted."""
-        return [0.0] * self.d_q
-
 
 @dataclass(frozen=True)
 class Filtered(FullState):

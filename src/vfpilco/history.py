@@ -98,10 +98,6 @@ class VelocityFree:
         past = ["rate"] * (self.m_q * self.d_q) if self.differences else expanded * self.m_q
         return expanded + past + ["input"] * ((1 + self.m_u) * self.d_u)
 
-    def rate_noise(self, noise: tuple[float, ...]) -> list[float]:
-        """A difference has the noise of two positions."""
-        return [float(np.sqrt(2)) * std for std in noise] * self.m_q if self.differences else []
-
     # -- what is learned from ------------------------------------------------------------------------------------
 
     def windows(self, trial: Trial, t: np.ndarray) -> Window:

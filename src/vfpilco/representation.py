@@ -110,10 +110,6 @@ class Representation(Protocol):
         """The kind of every entry of x̃, x*'s first: "position", "circle" (sine or cosine), "rate" or "input"."""
         ...
 
-    def rate_noise(self, noise: tuple[float, ...], /) -> list[float]:
-        """The standard deviation of what the sensors' `noise` puts on every entry of the kind "rate"."""
-        ...
-
 
 def expand(q: Any, angles: tuple[bool, ...]) -> list[Any]:
     """The columns of positions, each angle as its sine and cosine."""

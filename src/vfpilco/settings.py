@@ -41,10 +41,10 @@ class Settings:
     """Particles simulated per gradient step."""
     persistence: float = 0.7
     """How much of a particle's model error carries over to the next step when a trial is predicted (not optimised)."""
-    policy: Literal["rbf", "mlp"] = "rbf"
-    """Squashed RBF network, or a small neural network."""
+    policy: Literal["rbf", "linear-rbf", "mlp"] = "rbf"
+    """Squashed RBF network, one that also feeds back linearly, or a small neural network."""
     basis_functions: int = 200
-    """Basis functions of the RBF network, or units per hidden layer of the neural network."""
+    """Basis functions of an RBF network, or units per hidden layer of the neural network."""
     dropout: float = 0.25
     """Share of basis functions that each particle does without."""
     steps: int = 1000

@@ -26,8 +26,6 @@ class Position:
     name: str
     unit: str
     angle: bool = False
-    within: tuple[float, float] | None = None
-    """Where an angle will stay, if that is known: basis functions start there, instead of all around."""
 
 
 @dataclass(frozen=True)

@@ -6,20 +6,18 @@ import numpy as np
 
 from vfpilco.policies.base import Params, Policy
 from vfpilco.policies.mlp import NeuralNetwork
-from vfpilco.policies.rbf import RBFNetwork
+from vfpilco.policies.rbf import LinearRBFNetwork, RBFNetwork
 from vfpilco.representation import Representation
-from vfpilco.sensors import Spreading
 from vfpilco.task import Task
 from vfpilco.trial import Trial
 
-KINDS: dict[str, type] = {"rbf": RBFNetwork, "mlp": NeuralNetwork}
+KINDS: dict[str, type] = {"rbf": RBFNetwork, "linear-rbf": LinearRBFNetwork, "mlp": NeuralNetwork}
 """The policies that can be chosen and saved, by name."""
 
-__all__ = ["KINDS", "NeuralNetwork", "Params", "Policy", "RBFNetwork", "make"]
+__all__ = ["KINDS", "LinearRBFNetwork", "NeuralNetwork", "Params", "Policy", "RBFNetwork", "make"]
 
-
-QUIET = 8.0
-"""A difference has to be so many times its measurement noise to be told from it at once."""
+MARGIN = 0.3
+"""How far from the angles to be followed basis functions start, in rad."""
 
 
 def make(kind: str, size: int, representation: Representation, task: Task, explored: list[Trial]) -> Policy:
@@ -27,20 +25,18 @@ def make(kind: str, size: int, representation: Representation, task: Task, explo
     x = np.concatenate([representation.training_set(trial).x for trial in explored])
     kinds = [k for k in representation.input_kinds() if k != "input"]
     units = [1.0 if k in ("position", "circle") else spread(column) for k, column in zip(kinds, x.T, strict=False)]
-    noise = task.sensor.spread() if isinstance(task.sensor, Spreading) else (0.0,) * len(task.positions)
-    rates = [i for i, k in enumerate(kinds) if k == "rate"]
-    for i, std in zip(rates, representation.rate_noise(noise), strict=True):
-        units[i] = max(units[i], QUIET * std)
+    turns: tuple[tuple[float, float], ...] = ()
     if task.reference is not None:
+        followed = task.reference[:, task.angles].T
+        turns = tuple((float(r.min()) - MARGIN, float(r.max()) + MARGIN) for r in followed)
+        turns *= kinds.count("circle") // (2 * len(turns) or 1)
         errors = np.concatenate([task.reference[: len(trial.q)] - trial.q for trial in explored])
         kinds += ["error"] * errors.shape[1]
-        units += [max(spread(column), QUIET * std) for column, std in zip(errors.T, noise, strict=True)]
+        units += [spread(column) for column in errors.T]
     limits = tuple(task.limits.tolist())
     if kind == "mlp":
         return NeuralNetwork(tuple(units), limits, size)
-    turns = tuple(p.within or (-np.pi, np.pi) for p in task.positions if p.angle)
-    turns = turns * (kinds.count("circle") // (2 * len(turns))) if turns else ()
-    return RBFNetwork(tuple(units), tuple(k == "circle" for k in kinds), limits, size, turns)
+    return KINDS[kind](tuple(units), tuple(k == "circle" for k in kinds), limits, size, turns)
 
 
 def spread(column: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""The squashed RBF network of the paper."""
+"""The squashed RBF network of the paper, and one that also feeds back linearly."""
 
 from __future__ import annotations
 
@@ -47,16 +47,36 @@ class RBFNetwork:
 
     def __call__(self, params: Params, x: Float[Any, "*M d_x"], keep: Any = None) -> Float[Any, "*M d_u"]:
         xp = x.__array_namespace__()
+        limits = xp.asarray(self.limits, dtype=x.dtype)
+        return limits * xp.tanh(self.unlimited(params, x, keep) / limits)
+
+    def unlimited(self, params: Params, x: Float[Any, "*M d_x"], keep: Any) -> Float[Any, "*M d_u"]:
+        """The inputs before they are squashed."""
+        xp = x.__array_namespace__()
         inverse = xp.exp(-params["log_lengthscales"])
         x = x * (xp.asarray(self.scale, dtype=x.dtype) ** -1 * inverse)
         a = params["centers"] * inverse
-        limits = xp.asarray(self.limits, dtype=x.dtype)
         network = weighted_basis if xp is jnp and keep is not None else _weighted_basis
-        return limits * xp.tanh(network(x, a, params["weights"], keep) / limits)
+        return network(x, a, params["weights"], keep)
 
     def dropout(self, key: Array, particles: int, rate: Any, dtype: Any) -> Array:
         kept = jax.random.uniform(key, (particles, self.basis_functions), dtype) >= rate
         return jnp.where(kept, 1 / (1 - rate), 0).astype(dtype)
+
+
+@dataclass(frozen=True)
+class LinearRBFNetwork(RBFNetwork):
+    """π(x*) = u_max tanh( (K x* + Σ_i w_i exp(-‖a_i - x*‖²_Σ)) / u_max ): steers also where no basis function is."""
+
+    def init(self, key: Array) -> Params:
+        """As an RBF network, but wider with more than eight inputs, so that basis functions meet; no gains."""
+        params, d = super().init(key), len(self.scale)
+        params["log_lengthscales"] = np.full(d, np.log(max(1.0, d / 8)) / 2)
+        return {**params, "gains": np.zeros((d, len(self.limits)))}
+
+    def unlimited(self, params: Params, x: Float[Any, "*M d_x"], keep: Any) -> Float[Any, "*M d_u"]:
+        scaled = x / x.__array_namespace__().asarray(self.scale, dtype=x.dtype)
+        return super().unlimited(params, x, keep) + scaled @ params["gains"]
 
 
 def _weighted_basis(x: Any, a: Any, w: Any, keep: Any) -> Any:

@@ -34,10 +34,7 @@ def task(radius: float = 0.1, period: float = 4.0) -> Task:
         name="ur5",
         summary="draw a circle with a six-joint arm under motor torques, from its joint angles",
         plant=lambda: UR5(SAMPLING_TIME, SENSOR),
-        positions=tuple(
-            Position(joint, "rad", angle=True, within=(float(q.min()) - 0.3, float(q.max()) + 0.3))
-            for joint, q in zip(JOINTS, reference.T, strict=True)
-        ),
+        positions=tuple(Position(joint, "rad", angle=True) for joint in JOINTS),
         inputs=tuple(Input(f"u_{joint}", "N·m", limit=1.0) for joint in JOINTS),
         sampling_time=SAMPLING_TIME,
         horizon=HORIZON,
@@ -51,7 +48,7 @@ def task(radius: float = 0.1, period: float = 4.0) -> Task:
         path=flange,
         photograph=lambda q: photograph(q, goal),
         draw=partial(draw_path, goal),
-        settings=Settings(prior_mean="zero", kernel="se", particles=200, basis_functions=400),
+        settings=Settings(prior_mean="zero", kernel="se", policy="linear-rbf", particles=200, basis_functions=400),
         trials=3,
     )
 
