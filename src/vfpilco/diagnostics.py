@@ -17,7 +17,7 @@ LOOKAHEAD = 10
 
 
 class ModelErrors(NamedTuple):
-    """Root mean square errors per position, in its unit."""
+    """Root mean square errors per position, in its unit; NaN where a trial was too short for it."""
 
     one_step: Float[np.ndarray, "d_q"]
     multi_step: Float[np.ndarray, "d_q"]
@@ -31,6 +31,8 @@ def one_step_errors(model: Model, representation: Representation, trial: Trial) 
 def errors(model: Model, representation: Representation, trial: Trial) -> ModelErrors:
     """Errors of the mean prediction one sample and `LOOKAHEAD` samples ahead."""
     ahead = min(LOOKAHEAD, len(representation.states(trial)[0]) - 1)
+    if ahead < 1:
+        return ModelErrors(*np.full((2, representation.d_q), np.nan))
     found = (ahead_errors(model, representation, trial, n) for n in (1, ahead))
     return ModelErrors(*(np.sqrt(np.mean(e**2, axis=0)) for e in found))
 

@@ -124,7 +124,8 @@ def short(cost: float) -> str:
 
 def told(row: dict[str, Any]) -> str:
     """What else was measured of a trial."""
-    return "".join(f"   {escape(name)} {value:.3g}" for name, value in row.get("measures", {}).items())
+    ended = f"   ended after {row['ended_s']:.1f} s" if "ended_s" in row else ""
+    return "".join(f"   {escape(name)} {value:.3g}" for name, value in row.get("measures", {}).items()) + ended
 
 
 def _duration(seconds: float) -> str:
@@ -147,7 +148,7 @@ def results_table(rows: list[dict[str, Any]], measures: tuple[Measure, ...] = ()
         predicted = row.get("predicted_cost")
         table.add_row(
             str(row["trial"]) if row["kind"] == "policy" else "exploration",
-            f"{row['experience_s']:.0f} s",
+            f"{row['experience_s']:.3g} s",
             _band(predicted) if predicted else "",
             short(row["cost"]),
             *(f"{row['measures'][measure.name]:.3g}" for measure in measures),

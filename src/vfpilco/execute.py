@@ -51,6 +51,8 @@ def execute(
         for _ in range(task.horizon):
             seen = recorded.true_state if full_state else recorded.q[-1]
             recorded.add(plant.step(recorded.apply(controller(seen))))
+            if is_over(task, recorded.q[-1]):
+                break
         recorded.keep(None)
     except KeyboardInterrupt as error:
         problem = Interrupted("The trial was interrupted.", recorded.trial())
@@ -71,9 +73,19 @@ def execute(
         )
         problem = PlantError(also if problem is None else f"{problem} {also}")
     if problem is None:
-        return recorded.trial()
+        return to_its_end(task, recorded.trial())
     problem.partial = recorded.trial()  # pyright: ignore[reportAttributeAccessIssue]
     raise problem
+
+
+def is_over(task: Task, q: np.ndarray) -> bool:
+    """Whether a trial is over before its time at the measured positions `q`."""
+    return task.ends is not None and bool(task.ends(q))
+
+
+def to_its_end(task: Task, trial: Trial) -> Trial:
+    """A trial without the sample that ended it before its time, if there are others."""
+    return trial.first(trial.steps - 1) if trial.steps > 1 and is_over(task, trial.q[-1]) else trial
 
 
 class Recording:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from scipy.signal import butter, lfilter
+from scipy.signal import butter, lfilter, sawtooth
 
 
 @runtime_checkable
@@ -64,6 +64,27 @@ class Cosines:
         t = np.arange(steps)[:, None, None] * sampling_time
         waves = np.cos(2 * np.pi * frequency * t + phase).sum(1)
         return np.clip(self.std * np.sqrt(2 / self.count) * waves, -1, 1) * limits
+
+
+@dataclass(frozen=True)
+class TriangularWaves:
+    """A noisy triangular wave for every input, of a random frequency and sign, clipped.
+
+    It begins at a peak, so that a position that integrates the input swings evenly around its start.
+    """
+
+    frequencies: tuple[float, float] = (0.8, 1.6)
+    """Bounds of the frequencies, Hz."""
+    amplitude: float = 0.5
+    """Of the wave, as a fraction of the input limit."""
+    noise: float = 0.1
+    """Standard deviation of the noise, likewise."""
+
+    def inputs(self, rng: np.random.Generator, steps: int, sampling_time: float, limits: np.ndarray) -> np.ndarray:
+        frequency, sign = rng.uniform(*self.frequencies, size=len(limits)), rng.choice([-1.0, 1.0], size=len(limits))
+        phase = 2 * np.pi * frequency * np.arange(steps)[:, None] * sampling_time
+        wave = self.amplitude * sign * sawtooth(phase + np.pi, 0.5)  # pyright: ignore[reportArgumentType]
+        return np.clip(wave + self.noise * rng.standard_normal(wave.shape), -1, 1) * limits
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ velocity, and positions integrate it: q_{t+1} = q_t + T_s v_t + T_s/2 Δv_t.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 from scipy.linalg import solve_discrete_are
 from scipy.signal import butter, filtfilt
 
-from vfpilco.representation import TrainingSet, expand, expanded_kinds
+from vfpilco.representation import Command, TrainingSet, expand, expanded_kinds, predicted
 from vfpilco.trial import Trial
 
 
@@ -32,6 +33,8 @@ class FullState:
     angles: tuple[bool, ...]
     d_u: int
     sampling_time: float
+    commands: tuple[Command, ...] = ()
+    """The positions that follow an input and need no GP; their velocity is that of the last sample."""
 
     @property
     def full_state(self) -> bool:
@@ -42,6 +45,11 @@ class FullState:
     def d_q(self) -> int:
         """The number of positions."""
         return len(self.angles)
+
+    @property
+    def predicted(self) -> Any:
+        """Which positions' velocities GPs predict: an index of the last dimension."""
+        return predicted(self.d_q, self.commands) if self.commands else slice(None)
 
     # -- the state of the dynamics -------------------------------------------------------------------------------
 
@@ -64,12 +72,23 @@ class FullState:
 
     def prior_mean(self, state: State) -> Any:
         """No change of the velocity."""
-        return state.v * 0
+        return state.v[..., self.predicted] * 0
 
     def advance(self, state: State, u: Any, change: Any) -> State:
-        """Positions integrate the velocity, which changes linearly."""
-        h = self.sampling_time
-        return State(state.q + h * state.v + h / 2 * change, state.v + change)
+        """Positions integrate the velocity, which changes linearly; commanded ones go where their input says."""
+        h, (q, v) = self.sampling_time, state
+        if not self.commands:
+            return State(q + h * v + h / 2 * change, v + change)
+        xp, free = q.__array_namespace__(), predicted(self.d_q, self.commands)
+        moved, speed = ([column[..., i] for i in range(self.d_q)] for column in state)
+        for k, i in enumerate(free):
+            moved[i] = q[..., i] + h * v[..., i] + h / 2 * change[..., k]
+            speed[i] = v[..., i] + change[..., k]
+        for command in self.commands:
+            i = command.position
+            moved[i] = command.reached(q, u)
+            speed[i] = (moved[i] - q[..., i]) / h
+        return State(xp.stack(moved, axis=-1), xp.stack(speed, axis=-1))
 
     # -- what the controller remembers ---------------------------------------------------------------------------
 
@@ -106,7 +125,12 @@ class FullState:
         """GP inputs and velocity changes of one trial."""
         t, (q, v) = self.states(trial)
         x = self.gp_input(State(q[:-1], v[:-1]), trial.u[t[:-1]])
-        return TrainingSet(x, v[1:] - v[:-1], np.zeros_like(v[1:]))
+        change = (v[1:] - v[:-1])[:, self.predicted]
+        return TrainingSet(x, change, np.zeros_like(change))
+
+    def least_noise(self, noise: Sequence[float]) -> list[float]:
+        """Nothing is known: filters leave little of the sensors' noise."""
+        return [0.0] * len(predicted(self.d_q, self.commands))
 
     def input_kinds(self) -> list[str]:
         """The kind of every entry of x̃, x*'s first."""
@@ -157,6 +181,10 @@ class Filtered(FullState):
         """Every sample but the first and the last, smoothed."""
         assert self.offline is not None
         q, v = self.offline.smooth(trial.q, self.sampling_time)
+        for command in self.commands:
+            i = command.position
+            q[:, i] = trial.q[:, i]
+            v[1:, i] = np.diff(trial.q[:, i]) / self.sampling_time
         return np.arange(1, trial.steps), State(q[1:-1], v[1:-1])
 
 
@@ -194,12 +222,22 @@ def kalman(noise: tuple[float, ...], sampling_time: float, acceleration: float) 
     return Online(_floats(a), _floats(b))
 
 
+def differences(online: Online, commands: tuple[Command, ...], sampling_time: float) -> Online:
+    """The same filters, but those of commanded positions, which are known exactly: there a difference is enough."""
+    a, b = np.array(online.a), np.array(online.b)
+    for command in commands:
+        a[command.position], b[command.position] = 0.0, 1 / sampling_time
+        a[command.position, 1:, 0], b[command.position, 0] = -1 / sampling_time, 1.0
+    return Online(_floats(a), _floats(b))
+
+
 def _stationary(noise: float, h: float, acceleration: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Transition F, gain K and predicted covariance P of the stationary Kalman filter of one position.
 
     The acceleration is white noise that changes the velocity by `acceleration` times `h` in a sample. It must not be
-    constant between samples: the filter's velocity would then swing to and fro.
+    constant between samples: the filter's velocity would then swing to and fro. No sensor is taken as exact.
     """
+    noise = max(noise, 1e-3 * acceleration * h**2)
     f = np.array([[1.0, h], [0.0, 1.0]])
     q = (acceleration * h) ** 2 * np.array([[h**2 / 3, h / 2], [h / 2, 1.0]])
     p = solve_discrete_are(f.T, np.array([[1.0], [0.0]]), q, np.array([[noise**2]]))
@@ -222,7 +260,7 @@ class LowPass:
 
     def smooth(self, q: np.ndarray, sampling_time: float) -> tuple[np.ndarray, np.ndarray]:
         """Positions and velocities of every sample; the velocities at both ends are one-sided."""
-        smooth = filtfilt(*butter(2, self.cutoff), q, axis=0)  # pyright: ignore
+        smooth = filtfilt(*butter(2, self.cutoff), q, axis=0, padlen=min(9, len(q) - 1))  # pyright: ignore
         return smooth, np.gradient(smooth, sampling_time, axis=0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -151,7 +152,13 @@ class Optimum(NamedTuple):
 
 
 def climb(
-    x: np.ndarray, y: np.ndarray, start: Hyperparameters | None, rows: int, form: Form = PAPER, steps: int = 200
+    x: np.ndarray,
+    y: np.ndarray,
+    start: Hyperparameters | None,
+    rows: int,
+    form: Form = PAPER,
+    steps: int = 200,
+    least_noise: float = 0.0,
 ) -> Optimum:
     """The optimum of one joint's hyperparameters that L-BFGS reaches from `start` (or the usual one) in `steps`."""
     pad = rows - len(y)
@@ -173,7 +180,11 @@ def climb(
             return 1e10, np.zeros_like(chosen)
         return float(value), np.asarray(jax.flatten_util.ravel_pytree(gradient)[0])[free]
 
-    bounds = [(c - 7, c + 7) for c in centre[free]]
+    low, high = centre - 7, centre + 7
+    if least_noise > 0:  # the last number of the flat hyperparameters
+        low[-1] = np.clip(np.log(least_noise), low[-1], high[-1])
+    bounds = list(zip(low[free], high[free], strict=True))
+    begin = np.clip(begin, low, high)
     found = minimize(loss, begin[free], jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
     return Optimum(jax.tree.map(np.asarray, unflatten(whole(found.x))), -float(found.fun))
 
@@ -191,11 +202,19 @@ def paddings(rows: int) -> list[int]:
 
 
 @threadpool_limits.wrap(limits=1, user_api="blas")
-def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | None = None, form: Form = PAPER) -> Model:
+def fit(
+    data: TrainingSet,
+    rows: int,
+    inducing: int | None,
+    previous: Model | None = None,
+    form: Form = PAPER,
+    least_noise: Sequence[float] | None = None,
+) -> Model:
     """Learn the dynamics from the training set: all joints side by side, each from the usual start and the last fit.
 
     `rows` is the size of the last trial, for which the first fit compiles everything; `inducing` is the number of
-    inducing points of the projected posterior, or None for the exact one. One BLAS thread per joint: the last digits
+    inducing points of the projected posterior, or None for the exact one; `least_noise` is what the targets' noise is
+    at least, if that is known. One BLAS thread per joint: the last digits
     depend on their number.
     """
     sizes = paddings(rows)
@@ -205,6 +224,7 @@ def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | No
     padding = next(size for size in sizes if size >= len(data.x))
     target = data.y - data.prior
     y_scale = np.maximum(target.std(0), 1e-9)
+    least = np.zeros_like(y_scale) if least_noise is None else np.asarray(least_noise) / y_scale
     standardised = target / y_scale
     climbs = []
     for j in range(len(y_scale)):
@@ -215,7 +235,11 @@ def fit(data: TrainingSet, rows: int, inducing: int | None, previous: Model | No
             starts.insert(0, Hyperparameters(old.kernel.rescale(rescale), old.log_noise + rescale))
         climbs += [(j, start) for start in starts]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(lambda c: climb(data.x, standardised[:, c[0]], c[1], padding, form), climbs))
+        found = list(
+            pool.map(
+                lambda c: climb(data.x, standardised[:, c[0]], c[1], padding, form, least_noise=least[c[0]]), climbs
+            )
+        )
     best = [
         max((optimum for (i, _), optimum in zip(climbs, found, strict=True) if i == j), key=lambda o: o.score)
         for j in range(len(y_scale))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from vfpilco.representation import TrainingSet, expand, expanded_kinds
+from vfpilco.representation import Command, TrainingSet, expand, expanded_kinds, predicted, whole_change
 from vfpilco.trial import Trial
 
 
@@ -31,6 +32,8 @@ class VelocityFree:
     """Past positions as consecutive differences (Eq. 4 and 7), or as they are ("naive")."""
     constant_velocity: bool = True
     """Prior mean of the GPs: the last difference, or zero."""
+    commands: tuple[Command, ...] = ()
+    """The positions that follow an input and need no GP."""
 
     @property
     def full_state(self) -> bool:
@@ -41,6 +44,11 @@ class VelocityFree:
     def d_q(self) -> int:
         """The number of positions."""
         return len(self.angles)
+
+    @property
+    def predicted(self) -> Any:
+        """Which positions GPs predict: an index of the last dimension."""
+        return predicted(self.d_q, self.commands) if self.commands else slice(None)
 
     # -- what is remembered, and how it moves --------------------------------------------------------------------
 
@@ -69,7 +77,8 @@ class VelocityFree:
 
     def advance(self, window: Window, u: Any, change: Any) -> Window:
         """The window after the predicted position change Δq_t."""
-        return self.push(window, window.q[..., 0, :] + change, u)
+        q = window.q[..., 0, :]
+        return self.push(window, q + whole_change(q, u, change, self.commands), u)
 
     # -- what is seen of it --------------------------------------------------------------------------------------
 
@@ -89,8 +98,12 @@ class VelocityFree:
 
     def prior_mean(self, window: Window) -> Any:
         """What the GPs expect of Δq_t before seeing data."""
-        last = window.q[..., 0, :] - window.q[..., 1, :]
+        last = (window.q[..., 0, :] - window.q[..., 1, :])[..., self.predicted]
         return last if self.constant_velocity else last * 0
+
+    def least_noise(self, noise: Sequence[float]) -> list[float]:
+        """The error of the position that is reached: nothing in x̃ tells of it."""
+        return list(np.asarray(noise, dtype=float)[self.predicted])
 
     def input_kinds(self) -> list[str]:
         """The kind of every entry of x̃, x*'s first."""
@@ -124,4 +137,5 @@ class VelocityFree:
         """GP inputs and position changes of one trial, from the first sample whose window is real."""
         t = np.arange(self.first_real, trial.steps)
         window = self.windows(trial, t)
-        return TrainingSet(self.gp_input(window, trial.u[t]), trial.q[t + 1] - trial.q[t], self.prior_mean(window))
+        change = (trial.q[t + 1] - trial.q[t])[:, self.predicted]
+        return TrainingSet(self.gp_input(window, trial.u[t]), change, self.prior_mean(window))

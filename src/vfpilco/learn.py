@@ -20,7 +20,7 @@ from vfpilco import diagnostics, gp, policies
 from vfpilco.checkpoints import Checkpoints
 from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import Interrupted, PlantError, UserError, unknown
-from vfpilco.execute import Controller, connect, execute
+from vfpilco.execute import Controller, connect, execute, is_over, to_its_end
 from vfpilco.gp import Model
 from vfpilco.kernels import Form
 from vfpilco.methods import represent
@@ -30,6 +30,7 @@ from vfpilco.plants.base import Plant
 from vfpilco.policies import Params, Policy
 from vfpilco.representation import TrainingSet
 from vfpilco.runfolder import RunFolder, check_free
+from vfpilco.sensors import Spreading
 from vfpilco.settings import Settings, whole
 from vfpilco.task import Task
 from vfpilco.trial import Trial
@@ -216,6 +217,7 @@ class Learner:
             self.explore(i)
         s = self.settings
         explored = self.result.trials[: self.task.explorations]
+        self.data()
         policy = policies.make(s.policy, s.basis_functions, self.representation, self.task, explored)
         params = None if self.result.policy is None else self.result.policy.params
         for trial in range(len(self.result.successes) + 1, self.trials + 1):
@@ -239,7 +241,9 @@ class Learner:
         def fitted() -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             settings = self.settings
             form = Form(settings.kernel, tuple(self.representation.input_kinds()))
-            model = gp.fit(self.data(), self.rows, settings.inducing or None, self.result.model, form)
+            known = self.task.sensor.spread() if isinstance(self.task.sensor, Spreading) else ()
+            least = self.representation.least_noise(known) if known else None
+            model = gp.fit(self.data(), self.rows, settings.inducing or None, self.result.model, form, least)
             for remark in model.remarks:
                 self.watch.note(remark)
             return model.arrays(), model.about()
@@ -299,7 +303,13 @@ class Learner:
 
     def data(self) -> TrainingSet:
         """The training set of all trials so far."""
-        return TrainingSet.join([self.representation.training_set(trial) for trial in self.result.trials])
+        data = TrainingSet.join([self.representation.training_set(trial) for trial in self.result.trials])
+        if not len(data.x):
+            raise UserError(
+                f"All trials of task {self.task.name!r} so far ended within a few samples: nothing can be learned from "
+                "them. Explore more gently, or end a trial later."
+            )
+        return data
 
     def simulator(self, policy: Policy, persistence: float = 0.0) -> Simulator:
         """The particle simulation of this task under `policy`."""
@@ -336,20 +346,27 @@ class Learner:
         if self.folder is None:
             return execute(self.task, self.plant, controller, seed, full_state=full_state)
         task, d_q = self.task, len(self.task.positions)
-        if self.folder.logged_trial(index, self.columns, d_q, task.sampling_time, task.horizon):
+        if self.folder.logged_trial(index, self.columns, d_q, task.sampling_time, self.finished):
             return self.folder.trial(index, d_q)
         log = self.folder.log_trial(index, self.columns, task.sampling_time, task.horizon)
         with self.timed(trial, "plant"):
             try:
                 executed = execute(task, self.plant, controller, seed, log, full_state=full_state)
             except (PlantError, Interrupted) as error:
-                if error.partial is not None and error.partial.steps == task.horizon:
-                    self.folder.keep_trial(index, error.partial, self.columns, log)
+                kept = None if error.partial is None else self.finished(error.partial)
+                if kept is not None:
+                    self.folder.keep_trial(index, kept, self.columns, log)
                 raise
             finally:
                 log.close()
             self.folder.keep_trial(index, executed, self.columns, log)
         return executed
+
+    def finished(self, trial: Trial) -> Trial | None:
+        """What is to be learned from a recorded execution; None if it was cut off."""
+        if trial.steps == self.task.horizon or (trial.steps and is_over(self.task, trial.q[-1])):
+            return to_its_end(self.task, trial)
+        return None
 
     @property
     def columns(self) -> list[str]:
@@ -360,7 +377,7 @@ class Learner:
         """Predicted against real: cost and its band, how much of the trajectory the band covers, model errors."""
         totals = predicted.cost.sum(0)
         low, high = np.quantile(totals, [0.025, 0.975])
-        band_low, band_high = np.quantile(predicted.q, [0.025, 0.975], axis=1)
+        band_low, band_high = np.quantile(predicted.q[: len(executed.q)], [0.025, 0.975], axis=1)
         inside = (executed.judged >= band_low) & (executed.judged <= band_high)
         errors = diagnostics.errors(model, self.representation, executed)
         return {
@@ -368,11 +385,9 @@ class Learner:
             "band_coverage": float(inside.mean()),
             "model": {
                 "noise": model.noise.tolist(),
-                "lengthscales": [
-                    [v if np.isfinite(v) else None for v in joint] for joint in model.lengthscales.tolist()
-                ],
-                "one_step_error": errors.one_step.tolist(),
-                "multi_step_error": errors.multi_step.tolist(),
+                "lengthscales": [finite(joint) for joint in model.lengthscales],
+                "one_step_error": finite(errors.one_step),
+                "multi_step_error": finite(errors.multi_step),
                 "posterior": self.describe_posterior(model, executed),
             },
         }
@@ -408,6 +423,8 @@ class Learner:
             "experience_s": experience,
             **self.task.judge(trial.judged),
         }
+        if trial.steps < self.task.horizon:
+            row["ended_s"] = trial.duration
         predicted = row.get("predicted_cost")
         if predicted and not predicted["low"] <= row["cost"] <= predicted["high"]:
             self.watch.note(
@@ -427,6 +444,11 @@ class Learner:
         yield
         if self.folder is not None:
             self.folder.add_timing({"trial": trial, "phase": phase, "seconds": time.perf_counter() - begin})
+
+
+def finite(numbers: np.ndarray) -> list[float | None]:
+    """Numbers as JSON has them: None for those that are not finite."""
+    return [float(v) if np.isfinite(v) else None for v in numbers]
 
 
 @partial(jax.jit, static_argnames=("simulator", "particles"))

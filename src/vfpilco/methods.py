@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from vfpilco.errors import UserError
-from vfpilco.filtered import Filtered, FullState, KalmanSmoother, LowPass, kalman, low_pass
+from vfpilco.filtered import Filtered, FullState, KalmanSmoother, LowPass, differences, kalman, low_pass
 from vfpilco.history import VelocityFree
 from vfpilco.representation import Representation
 from vfpilco.sensors import Spreading
@@ -21,14 +21,15 @@ def represent(task: Task, settings: Settings) -> Representation:
     """The state representation of a method on a task."""
     angles, d_u, h = task.angles, len(task.inputs), task.sampling_time
     if settings.method == "full-state":
-        return FullState(angles, d_u, h)
+        return FullState(angles, d_u, h, task.commands)
     if settings.method == "pms":
         cutoff, acceleration = settings.cutoff, settings.acceleration
         online = (
             low_pass(len(angles), h, cutoff) if settings.online == "low-pass" else kalman(_noise(task), h, acceleration)
         )
         offline = LowPass(cutoff) if settings.offline == "low-pass" else KalmanSmoother(_noise(task), acceleration)
-        return Filtered(angles, d_u, h, online.a, online.b, offline)
+        online = differences(online, task.commands, h)
+        return Filtered(angles, d_u, h, task.commands, online.a, online.b, offline)
     return VelocityFree(
         angles,
         d_u,
@@ -36,6 +37,7 @@ def represent(task: Task, settings: Settings) -> Representation:
         settings.m_u,
         differences=settings.inputs == "differences",
         constant_velocity=settings.prior_mean == "constant-velocity",
+        commands=task.commands,
     )
 
 
@@ -53,7 +55,8 @@ def to_description(representation: Any) -> dict[str, Any]:
     """What has to be written down of a representation for a policy to be run with it."""
     method = next(name for name, cls in REPRESENTATIONS.items() if type(representation) is cls)
     fields = {f.name: getattr(representation, f.name) for f in dataclasses.fields(representation)}
-    fields.pop("offline", None)  # serves the model only
+    for name in ("offline", "commands"):  # serve the model only
+        fields.pop(name, None)
     return {"method": method, **fields}
 
 

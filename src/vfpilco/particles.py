@@ -51,7 +51,8 @@ class Simulator:
         k_start, k_noise, k_step, k_keep = jax.random.split(key, 4)
         q0 = self.start.sample(k_start, particles, dtype)
         noise = self.sensor.fictitious(k_noise, (self.horizon, *q0.shape), dtype)
-        gauss = persistent(jax.random.normal(k_step, (self.horizon, *q0.shape), dtype), self.persistence)
+        drawn = (self.horizon, particles, posterior.joints)
+        gauss = persistent(jax.random.normal(k_step, drawn, dtype), self.persistence)
         keep = None if dropout is None else self.policy.dropout(k_keep, particles, dropout, dtype)
         how, d_q = self.representation, q0.shape[1]
         r = None if self.reference is None else jnp.asarray(self.reference, dtype)[:, None, :]

@@ -43,7 +43,7 @@ def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
     axes = [figure.add_subplot(grid[above + row, column]) for row, column in places]
     t = np.arange(trial.steps + 1) * trial.sampling_time
     for i, position in enumerate(task.positions):
-        _band(axes[i], t, predicted["q"][:, :, i])
+        _band(axes[i], np.arange(len(predicted["q"])) * trial.sampling_time, predicted["q"][:, :, i])
         axes[i].plot(t, trial.q[:, i], ".", color=REAL, markersize=4, label="measured")
         axes[i].set_ylabel(f"{position.name} [{position.unit}]")
     for i, channel in enumerate(task.inputs):
@@ -52,14 +52,16 @@ def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
         axis.set_ylabel(f"{channel.name} [{channel.unit}]")
         axis.axhline(0, color="0.8", linewidth=0.8, zorder=0)
     for axis in axes:
-        axis.set_xlim(t[0], t[-1])
+        axis.set_xlim(0, task.horizon * task.sampling_time)
         axis.spines[["top", "right"]].set_visible(False)
         axis.legend(loc="best", fontsize=8, frameon=False)
     for axis in {axes[d_q - 1] if wide else axes[-1], axes[-1]}:
         axis.set_xlabel("time [s]")
-    outcome = "success" if row["success"] else "no success"
+    outcome = (
+        "success" if row["success"] else f"ended after {row['ended_s']:.1f} s" if "ended_s" in row else "no success"
+    )
     figure.suptitle(
-        f"{task.name}, trial {row['trial']}: learned from {row['experience_s']:.0f} s of positions, "
+        f"{task.name}, trial {row['trial']}: learned from {row['experience_s']:.3g} s of positions, "
         f"cost {row['cost']:.3g}, {outcome}",
         fontsize=11,
     )

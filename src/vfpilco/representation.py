@@ -7,6 +7,7 @@ the particles.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,16 +17,47 @@ from vfpilco.trial import Trial
 
 
 class TrainingSet(NamedTuple):
-    """GP inputs x̃, targets and prior means, row by row."""
+    """GP inputs x̃, targets and prior means, row by row; a column for every position that a GP predicts."""
 
     x: Float[np.ndarray, "N d_x"]
-    y: Float[np.ndarray, "N d_q"]
-    prior: Float[np.ndarray, "N d_q"]
+    y: Float[np.ndarray, "N J"]
+    prior: Float[np.ndarray, "N J"]
 
     @staticmethod
     def join(parts: list[TrainingSet]) -> TrainingSet:
         """All trials' pairs in one set."""
         return TrainingSet(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+class Command(NamedTuple):
+    """A position that follows an input, q' = q + u, and stops at its bounds: no GP is needed to predict it."""
+
+    position: int
+    input: int
+    low: float
+    high: float
+
+    def reached(self, q: Any, u: Any) -> Any:
+        """Where the position is one sample later, (…)."""
+        wanted = q[..., self.position] + u[..., self.input]
+        return wanted.__array_namespace__().clip(wanted, self.low, self.high)
+
+
+def predicted(positions: int, commands: Sequence[Command]) -> list[int]:
+    """The positions that GPs predict: all that are not commanded."""
+    return [i for i in range(positions) if i not in {command.position for command in commands}]
+
+
+def whole_change(q: Any, u: Any, change: Any, commands: Sequence[Command]) -> Any:
+    """The change of every position: of the predicted ones as given, of the commanded ones as their inputs say."""
+    if not commands:
+        return change
+    xp, columns = q.__array_namespace__(), [q[..., 0]] * q.shape[-1]
+    for k, i in enumerate(predicted(q.shape[-1], commands)):
+        columns[i] = change[..., k]
+    for command in commands:
+        columns[command.position] = command.reached(q, u) - q[..., command.position]
+    return xp.stack(columns, axis=-1)
 
 
 @runtime_checkable
@@ -40,6 +72,11 @@ class Representation(Protocol):
     @property
     def d_u(self) -> int:
         """The number of inputs."""
+        ...
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """The positions that follow an input."""
         ...
 
     @property
@@ -71,11 +108,11 @@ class Representation(Protocol):
         ...
 
     def prior_mean(self, state: Any, /) -> Any:
-        """What the GPs expect before seeing data."""
+        """What the GPs expect before seeing data, a column for every GP."""
         ...
 
     def advance(self, state: Any, u: Any, change: Any, /) -> Any:
-        """The state one sample later, after the predicted change."""
+        """The state one sample later, after the change that the GPs predict."""
         ...
 
     # -- what the controller remembers ---------------------------------------------------------------------------
@@ -104,6 +141,10 @@ class Representation(Protocol):
 
     def training_set(self, trial: Trial, /) -> TrainingSet:
         """GP inputs and targets of one trial."""
+        ...
+
+    def least_noise(self, noise: Sequence[float], /) -> list[float]:
+        """What the noise of every GP's targets is at least when the sensors have this `noise`; 0: nothing is known."""
         ...
 
     def input_kinds(self) -> list[str]:

@@ -25,7 +25,7 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -124,16 +124,26 @@ class RunFolder:
         name = next(name for name in _partial_names(index) if not self.has(name))
         return TrialLog(self.inside(name), columns, sampling_time)
 
-    def logged_trial(self, index: int, columns: list[str], positions: int, sampling_time: float, horizon: int) -> bool:
-        """Whether execution `index` is finished; one that had only to be put in its place is put there."""
+    def logged_trial(
+        self,
+        index: int,
+        columns: list[str],
+        positions: int,
+        sampling_time: float,
+        finished: Callable[[Trial], Trial | None],
+    ) -> bool:
+        """Whether execution `index` is finished; one that had only to be put in its place is put there.
+
+        `finished` tells what is to be kept of a recorded execution, or None if it is not finished.
+        """
         for name in itertools.takewhile(self.has, _partial_names(index)):
             with self._told():
                 path = self.inside(name)
                 trial = read_log(path, positions, len(columns) - positions, sampling_time)
-                whole = is_whole(path) and trial.steps == horizon
-            if whole:
+                kept = finished(trial) if is_whole(path) else None
+            if kept is not None:
                 if not self.has(f"trials/{index:03d}.csv"):
-                    self.add_trial(index, trial, columns)
+                    self.add_trial(index, kept, columns)
                 path.unlink()
         return self.has(f"trials/{index:03d}.csv")
 

@@ -34,3 +34,19 @@ class GaussianStart:
     def sample(self, key: Array, particles: int, dtype: Any) -> Float[Array, "M d_q"]:
         gauss = jax.random.normal(key, (particles, len(self.mean)), dtype)
         return jnp.asarray(self.mean, dtype) + gauss * jnp.asarray(self.std, dtype)
+
+
+@dataclass(frozen=True)
+class UniformStart:
+    """Particles start anywhere between `low` and `high`."""
+
+    low: Sequence[float]
+    high: Sequence[float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", tuple(float(v) for v in self.low))
+        object.__setattr__(self, "high", tuple(float(v) for v in self.high))
+
+    def sample(self, key: Array, particles: int, dtype: Any) -> Float[Array, "M d_q"]:
+        low, high = jnp.asarray(self.low, dtype), jnp.asarray(self.high, dtype)
+        return low + (high - low) * jax.random.uniform(key, (particles, len(self.low)), dtype)

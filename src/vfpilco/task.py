@@ -14,6 +14,7 @@ from jaxtyping import Float
 from vfpilco.errors import UserError
 from vfpilco.exploration import Exploration, Feedback, FilteredNoise
 from vfpilco.plants.base import Plant
+from vfpilco.representation import Command
 from vfpilco.sensors import Sensor
 from vfpilco.settings import Settings, whole
 from vfpilco.start import Start
@@ -26,6 +27,12 @@ class Position:
     name: str
     unit: str
     angle: bool = False
+    scale: float = 1.0
+    """How far from zero it usually goes, if it is no angle: basis functions start within twice that."""
+    commanded: str | None = None
+    """The input that moves it, if it does so without fail: q' = q + u. No GP is needed to predict it."""
+    bounds: tuple[float, float] | None = None
+    """Where a commanded position stops, and between which angles it stays."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,8 @@ class Task:
     """Whether a trial's positions (T+1, d_q) solve the task."""
     measures: tuple[Measure, ...] = ()
     """What else is told of a trial."""
+    ends: Callable[[np.ndarray], bool] | None = None
+    """Whether a trial is over before its time at measured positions (d_q,): that sample is not learned from."""
     path: Callable[[np.ndarray], np.ndarray] | None = None
     """Where the tool goes when the positions are (T+1, d_q): (T+1, 3), in metres."""
     photograph: Callable[[np.ndarray], np.ndarray] | None = None
@@ -91,6 +100,8 @@ class Task:
     """The defaults of the method for this task, memories among them."""
     trials: int = 5
     """How many trials a run has if nothing else is asked for."""
+    tests: int = 0
+    """Executions that a study tries every learned policy with, beside its trial."""
 
     @property
     def limits(self) -> np.ndarray:
@@ -102,15 +113,27 @@ class Task:
         """Which positions are angles."""
         return tuple(p.angle for p in self.positions)
 
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """The positions that follow an input."""
+        names = [i.name for i in self.inputs]
+        return tuple(
+            Command(i, names.index(p.commanded), *(p.bounds or (-np.inf, np.inf)))
+            for i, p in enumerate(self.positions)
+            if p.commanded is not None
+        )
+
     def total_cost(self, q: Float[np.ndarray, "samples d_q"]) -> float:
-        """Σ c(q_t) over a trial."""
-        against = () if self.reference is None else (jnp.asarray(self.reference[: len(q)]),)
+        """Σ c(q_t) over a trial; one that ended early is charged as if it had stayed where it ended."""
+        against = () if self.reference is None else (jnp.asarray(self.reference),)
+        q = np.concatenate([q, np.repeat(q[-1:], self.horizon + 1 - len(q), axis=0)])
         return float(np.sum(np.asarray(self.cost(jnp.asarray(q), *against), dtype=float)))
 
     def judge(self, q: Float[np.ndarray, "samples d_q"]) -> dict[str, Any]:
-        """Cost and success of a trial, and what else is measured of it."""
+        """Cost and success of a trial, and what else is measured of it; one that ended early has no success."""
         try:
-            judged: dict[str, Any] = {"cost": self.total_cost(q), "success": bool(self.success(q))}
+            whole = len(q) == self.horizon + 1
+            judged: dict[str, Any] = {"cost": self.total_cost(q), "success": whole and bool(self.success(q))}
             if self.measures:
                 judged["measures"] = {measure.name: float(measure.of(q)) for measure in self.measures}
             return judged
@@ -130,6 +153,18 @@ class Task:
                 f"The columns of task {self.name!r} must have different names without commas, other than 't', "
                 f"got {names}: rename them."
             )
+        for p in self.positions:
+            if not (np.isfinite(p.scale) and p.scale > 0):
+                raise UserError(f"The scale of {p.name!r} must be positive, got {p.scale}: give it in {p.unit}.")
+            if p.commanded is not None and p.commanded not in {i.name for i in self.inputs}:
+                raise UserError(
+                    f"{p.name!r} is commanded by {p.commanded!r}, which is no input of task {self.name!r}: name one of "
+                    f"{', '.join(i.name for i in self.inputs)}."
+                )
+            if p.bounds is not None and not p.bounds[0] < p.bounds[1]:
+                raise UserError(f"The bounds of {p.name!r} must be a lower and an upper one, got {p.bounds}.")
+        if len(self.commands) == len(self.positions):
+            raise UserError(f"All positions of task {self.name!r} are commanded: there is nothing to be learned.")
         for i in self.inputs:
             if not (np.isfinite(i.limit) and i.limit > 0):
                 raise UserError(f"The limit of input {i.name!r} must be positive, got {i.limit}: give it in {i.unit}.")

@@ -29,6 +29,11 @@ class Trial:
         """The seconds of experience this trial is worth."""
         return self.steps * self.sampling_time
 
+    def first(self, steps: int) -> Trial:
+        """Its first `steps` steps."""
+        known = (None if rows is None else rows[: steps + 1] for rows in (self.true, self.velocity))
+        return Trial(self.q[: steps + 1], self.u[:steps], self.sampling_time, *known)
+
     @property
     def judged(self) -> Float[np.ndarray, "samples d_q"]:
         """The positions a trial is judged on: the true ones where they are known."""

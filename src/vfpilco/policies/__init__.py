@@ -18,25 +18,31 @@ __all__ = ["KINDS", "LinearRBFNetwork", "NeuralNetwork", "Params", "Policy", "RB
 
 MARGIN = 0.3
 """How far from the angles to be followed basis functions start, in rad."""
+CALM = 5.0
+"""A policy that feeds back linearly sees movement in units of so many spreads: noise is in it, and gains grow fast."""
 
 
 def make(kind: str, size: int, representation: Representation, task: Task, explored: list[Trial]) -> Policy:
     """The policy to be learned, with the units of its inputs fixed by the exploration."""
     x = np.concatenate([representation.training_set(trial).x for trial in explored])
     kinds = [k for k in representation.input_kinds() if k != "input"]
-    units = [1.0 if k in ("position", "circle") else spread(column) for k, column in zip(kinds, x.T, strict=False)]
-    turns: tuple[tuple[float, float], ...] = ()
+    wide = CALM if kind == "linear-rbf" else 1.0
+    units = [wide * spread(column) if k == "rate" else 1.0 for k, column in zip(kinds, x.T, strict=False)]
+    scales = [p.scale for p in task.positions if not p.angle]
+    for n, i in enumerate(i for i, k in enumerate(kinds) if k == "position"):
+        units[i] = scales[n % len(scales)]
+    turns = [p.bounds or (-np.pi, np.pi) for p in task.positions if p.angle]
     if task.reference is not None:
         followed = task.reference[:, task.angles].T
-        turns = tuple((float(r.min()) - MARGIN, float(r.max()) + MARGIN) for r in followed)
-        turns *= kinds.count("circle") // (2 * len(turns) or 1)
+        turns = [(float(r.min()) - MARGIN, float(r.max()) + MARGIN) for r in followed]
         errors = np.concatenate([task.reference[: len(trial.q)] - trial.q for trial in explored])
         kinds += ["error"] * errors.shape[1]
         units += [spread(column) for column in errors.T]
     limits = tuple(task.limits.tolist())
     if kind == "mlp":
         return NeuralNetwork(tuple(units), limits, size)
-    return KINDS[kind](tuple(units), tuple(k == "circle" for k in kinds), limits, size, turns)
+    turns *= kinds.count("circle") // (2 * len(turns) or 1)
+    return KINDS[kind](tuple(units), tuple(k == "circle" for k in kinds), limits, size, tuple(turns))
 
 
 def spread(column: np.ndarray) -> float:

@@ -19,6 +19,9 @@ from vfpilco.task import Input, Measure, Position, Task
 SAMPLING_TIME = 0.02
 HORIZON = 200
 SENSOR = GaussianNoise((1e-3,) * 6)
+SETTINGS = Settings(
+    prior_mean="zero", kernel="se + linear(angles, inputs)", policy="linear-rbf", particles=200, basis_functions=400
+)
 
 
 def task(radius: float = 0.1, period: float = 4.0) -> Task:
@@ -48,7 +51,7 @@ def task(radius: float = 0.1, period: float = 4.0) -> Task:
         path=flange,
         photograph=lambda q: photograph(q, goal),
         draw=partial(draw_path, goal),
-        settings=Settings(prior_mean="zero", kernel="se", policy="linear-rbf", particles=200, basis_functions=400),
+        settings=SETTINGS,
         trials=3,
     )
 
