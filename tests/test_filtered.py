@@ -33,7 +33,7 @@ def motion(steps: int = 90, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.n
 def filtered(online: str = "low-pass", offline: str = "low-pass") -> Filtered:
     filters = low_pass(2, H, 0.5) if online == "low-pass" else kalman(NOISE, H, 20.0)
     smoother = LowPass(0.5) if offline == "low-pass" else KalmanSmoother(NOISE, 20.0)
-    return Filtered(ANGLES, 1, H, (), filters.a, filters.b, smoother)
+    return Filtered(ANGLES, 1, H, a=filters.a, b=filters.b, offline=smoother)
 
 
 def estimates(how: Filtered, measured: np.ndarray) -> State:

@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+import dataclasses
+
+import jax
+import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
 from scipy.linalg import expm, solve_discrete_are
 
-from vfpilco import tasks
+from vfpilco import gp, tasks
+from vfpilco.errors import UserError
+from vfpilco.execute import execute
+from vfpilco.kernels import Form
+from vfpilco.methods import represent
 from vfpilco.plants.furuta import Furuta
+from vfpilco.policies import make
 from vfpilco.sensors import Quantised
 from vfpilco.tasks.furuta import ENCODERS, SAMPLING_TIME, cost, held_upright
 
@@ -162,8 +171,6 @@ def test_the_voltage_saturates():
 
 
 def test_encoders_count_in_steps_and_particles_err_as_much():
-    import jax
-
     q = np.random.default_rng(0).uniform(-4, 4, size=(2000, 2))
     errors = np.array([ENCODERS.measure(np.random.default_rng(0), row) for row in q]) - q
     step = 2 * np.pi / 4096
@@ -180,3 +187,59 @@ def test_the_cost_is_the_papers():
         border = 1 / (1 + np.exp(-10 * (-0.75 * np.pi - arm))) + 1 / (1 + np.exp(-10 * (arm - 0.75 * np.pi)))
         expected = 1 - np.exp(-((arm / 2) ** 2) - ((abs(pendulum) - np.pi) / 2) ** 2) + border
         assert float(cost(np.array([arm, pendulum]))) == pytest.approx(expected, rel=1e-5, abs=1e-6)
+
+
+# -- what is known of the physics --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def task():
+    return tasks.load("furuta")
+
+
+@pytest.mark.parametrize("method", ["vf", "pms"])
+def test_features_are_for_the_gps_alone_and_only_where_they_are_asked_for(task, method):
+    settings = dataclasses.replace(task.settings, method=method)
+    how, plain = (represent(t, settings) for t in (task, dataclasses.replace(task, features=None)))
+    trial = execute(task, task.plant(), task.exploring(0, 0), 0)
+    with_features, without = how.training_set(trial).x, plain.training_set(trial).x
+    np.testing.assert_array_equal(with_features[:, :-9], without)
+    _, state = how.states(trial)
+    rates = state.v if method == "pms" else state.q[:, 0] - state.q[:, 1]
+    q = how.positions(state)
+    np.testing.assert_allclose(with_features[:, -9:][:, 4], np.sin(q[: len(without), 1]))
+    np.testing.assert_allclose(with_features[:, -9:][:, 1], rates[: len(without), 0])
+    kinds = tuple(how.input_kinds())
+    assert kinds[-9:] == ("feature",) * 9
+    kernel = Form("se", kinds).start(np.ones(len(kinds))).centre
+    assert np.all(np.isinf(kernel.log_lengthscales[-9:]))
+    assert np.all(np.isfinite(kernel.log_lengthscales[:-9]))
+    assert make("rbf", 5, how, task, [trial]).scale == make("rbf", 5, plain, task, [trial]).scale
+
+
+def test_a_semi_parametric_kernel_predicts_better_from_little_data_and_is_differentiable(task):
+    how = represent(task, task.settings)
+    kinds = tuple(how.input_kinds())
+    known, unseen = (execute(task, task.plant(), task.exploring(seed, 0), seed) for seed in (1, 2))
+    data, test = how.training_set(known), how.training_set(unseen)
+    errors = []
+    for expression in ("se", "se + linear(features)"):
+        model = gp.fit(data, len(data.x), None, form=Form(expression, kinds))
+        errors.append(np.sqrt(np.mean((test.y - test.prior - model.predict(test.x)[0]) ** 2, axis=0)))
+    assert np.all(errors[1] < 0.8 * errors[0])
+    state = jax.tree.map(lambda column: jnp.asarray(column[:4]), how.states(unseen)[1])
+    posterior = model.posterior.cast("float64")
+
+    def mean(u):
+        return gp.posteriors.predict(posterior, how.gp_input(state, u))[0][:, 0].sum()
+
+    u, h = jnp.ones((4, 1)), 1e-5
+    slope = jax.grad(mean)(u)
+    assert np.all(np.abs(slope) > 1e-5)
+    np.testing.assert_allclose(slope.sum(), (mean(u + h) - mean(u - h)) / (2 * h), rtol=1e-5)
+
+
+def test_features_of_another_shape_are_refused(task):
+    wrong = dataclasses.replace(task, features=dataclasses.replace(task.features, count=4))
+    with pytest.raises(UserError, match="features"):
+        wrong.check()

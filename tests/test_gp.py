@@ -206,3 +206,13 @@ def test_noise_found_on_the_cartpole_is_about_twice_the_sensors(exact_model):
 )
 def test_the_posterior_is_sized_by_the_last_trial(rows, inducing, expected):
     assert gp.size(rows, inducing) == expected
+
+
+def test_the_noise_found_is_not_below_what_is_known_of_it():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 3))
+    y = np.sin(x[:, :1]) + 0.01 * rng.normal(size=(60, 1))
+    data = TrainingSet(x, y, 0 * y)
+    free = gp.fit(data, 60, None).noise
+    np.testing.assert_allclose(gp.fit(data, 60, None, least_noise=[free[0] / 3]).noise, free, rtol=1e-2)
+    np.testing.assert_allclose(gp.fit(data, 60, None, least_noise=[0.05]).noise, 0.05, rtol=1e-6)

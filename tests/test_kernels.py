@@ -91,7 +91,7 @@ def test_forms_are_read_as_sums_of_products():
         ("se(", "cannot be read"),
         ("se()", "no selection of GP inputs called ''"),
         ("sse", "did you mean 'se'"),
-        ("se(x)", "choose one of angles, inputs, positions, rates"),
+        ("se(x)", "choose one of angles, features, inputs, positions, rates"),
         ("__import__(rates)", "no kernel called"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 import vfpilco
 from vfpilco.cli import main
 from vfpilco.runfolder import RunFolder
-from vfpilco.studies import STUDIES, cartpole, ur5
+from vfpilco.studies import STUDIES, cartpole, rigs, ur5
 from vfpilco.studies.base import Configuration, Study, jobs
 from vfpilco.studies.engines import Outcome
 from vfpilco.studies.reproduce import Audience, read, reproduce
@@ -222,3 +222,21 @@ def test_the_arms_study_tells_errors_trial_by_trial(tmp_path):
     assert "| default, seed 1 | 150.00 | 5.00 | 1.90 | 2.10 |" in table
     ur5.CIRCLE.figure(ur5.CIRCLE, records, tmp_path / "ur5.png")
     assert (tmp_path / "ur5.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_ball_study_tries_every_policy_from_ten_starts(tmp_path):
+    quick = (Configuration("default", TINY), Configuration("pms", {**rigs.BALL.configurations[1].settings, **TINY}))
+    study = dataclasses.replace(rigs.BALL, trials=2, configurations=quick)
+    done = reproduce(study, seeds=1, out=tmp_path / "runs", results=tmp_path)
+    assert not done.failed
+    for record in done.records:
+        tests = np.array([tests["measures"]["final distance"] for tests in record["tests"]])
+        assert tests.shape == (2, 10)
+        np.testing.assert_allclose(rigs.distances([record]), [tests.mean(1)])
+        for path, distance in zip(record["test_paths"], tests[1], strict=True):
+            expected = 150 if len(path) < 91 else 1e3 * np.hypot(*path[-1][:2])
+            assert distance == pytest.approx(expected, abs=0.02)
+    starts = [[path[0] for path in record["test_paths"]] for record in done.records]
+    np.testing.assert_array_equal(*starts)  # the same for both methods
+    assert "at most 13.4 mm" in done.table
+    assert (tmp_path / "ballplate.png").read_bytes()[:4] == b"\x89PNG"

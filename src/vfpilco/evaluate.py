@@ -10,6 +10,7 @@ from vfpilco.controller import LearnedPolicy
 from vfpilco.execute import connect, execute
 from vfpilco.settings import whole
 from vfpilco.task import Task
+from vfpilco.trial import Trial
 
 
 class Evaluation(NamedTuple):
@@ -19,6 +20,7 @@ class Evaluation(NamedTuple):
     successes: list[bool]
     measures: dict[str, list[float]]
     """What else the task measures, by name."""
+    trials: list[Trial]
 
     def summary(self) -> dict[str, Any]:
         """Success rate and cost in a few numbers."""
@@ -38,15 +40,16 @@ def evaluate(task: Task, policy: LearnedPolicy, episodes: int = 20, seed: int = 
     whole("episodes", episodes, 1)
     whole("seed", seed, 0)
     plant = connect(task)
-    costs, successes = [], []
+    costs, successes, trials = [], [], []
     measures: dict[str, list[float]] = {measure.name: [] for measure in task.measures}
     for child in np.random.SeedSequence([seed, 2_000_000]).spawn(episodes):
         policy.reset()
         full_state = policy.representation.full_state
         trial = execute(task, plant, policy, int(child.generate_state(1)[0]), full_state=full_state)
+        trials.append(trial)
         judged = task.judge(trial.judged)
         costs.append(judged["cost"])
         successes.append(judged["success"])
         for name, values in measures.items():
             values.append(judged["measures"][name])
-    return Evaluation(costs, successes, measures)
+    return Evaluation(costs, successes, measures, trials)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import solve_discrete_are
 from scipy.signal import butter, filtfilt
 
-from vfpilco.representation import Command, TrainingSet, expand, expanded_kinds, predicted
+from vfpilco.representation import Command, Features, TrainingSet, expand, expanded_kinds, predicted
 from vfpilco.trial import Trial
 
 
@@ -35,6 +35,8 @@ class FullState:
     sampling_time: float
     commands: tuple[Command, ...] = ()
     """The positions that follow an input and need no GP; their velocity is that of the last sample."""
+    features: Features | None = None
+    """What the GPs see besides."""
 
     @property
     def full_state(self) -> bool:
@@ -66,9 +68,10 @@ class FullState:
         return state.q.__array_namespace__().concat([state.q, state.v], axis=-1)
 
     def gp_input(self, state: State, u: Any) -> Any:
-        """Positions (angles as sine and cosine), velocities, inputs."""
+        """Positions (angles as sine and cosine), velocities, inputs, features."""
         xp = u.__array_namespace__()
-        return xp.concat([*expand(state.q, self.angles), state.v, u], axis=-1)
+        known = [self.features.of(state.q, state.v, u)] if self.features else []
+        return xp.concat([*expand(state.q, self.angles), state.v, u, *known], axis=-1)
 
     def prior_mean(self, state: State) -> Any:
         """No change of the velocity."""
@@ -134,7 +137,8 @@ class FullState:
 
     def input_kinds(self) -> list[str]:
         """The kind of every entry of x̃, x*'s first."""
-        return expanded_kinds(self.angles) + ["rate"] * self.d_q + ["input"] * self.d_u
+        known = ["feature"] * (self.features.count if self.features else 0)
+        return expanded_kinds(self.angles) + ["rate"] * self.d_q + ["input"] * self.d_u + known
 
 
 @dataclass(frozen=True)

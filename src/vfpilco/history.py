@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vfpilco.representation import Command, TrainingSet, expand, expanded_kinds, predicted, whole_change
+from vfpilco.representation import Command, Features, TrainingSet, expand, expanded_kinds, predicted, whole_change
 from vfpilco.trial import Trial
 
 
@@ -34,6 +34,8 @@ class VelocityFree:
     """Prior mean of the GPs: the last difference, or zero."""
     commands: tuple[Command, ...] = ()
     """The positions that follow an input and need no GP."""
+    features: Features | None = None
+    """What the GPs see besides."""
 
     @property
     def full_state(self) -> bool:
@@ -83,9 +85,12 @@ class VelocityFree:
     # -- what is seen of it --------------------------------------------------------------------------------------
 
     def gp_input(self, window: Window, u: Any) -> Any:
-        """x̃_t of Eq. 4: positions (angles as sine and cosine), past differences, inputs from t back to t-m_u."""
+        """x̃_t of Eq. 4: positions (angles as sine and cosine), past differences, inputs t to t-m_u, features."""
         xp = u.__array_namespace__()
         past = [window.u[..., i, :] for i in range(self.m_u)]
+        if self.features is not None:
+            q = window.q[..., 0, :]
+            past.append(self.features.of(q, q - window.q[..., 1, :], u))
         return xp.concat([self.policy_input(window), u, *past], axis=-1)
 
     def policy_input(self, window: Window) -> Any:
@@ -109,7 +114,8 @@ class VelocityFree:
         """The kind of every entry of x̃, x*'s first."""
         expanded = expanded_kinds(self.angles)
         past = ["rate"] * (self.m_q * self.d_q) if self.differences else expanded * self.m_q
-        return expanded + past + ["input"] * ((1 + self.m_u) * self.d_u)
+        known = ["feature"] * (self.features.count if self.features else 0)
+        return expanded + past + ["input"] * ((1 + self.m_u) * self.d_u) + known
 
     # -- what is learned from ------------------------------------------------------------------------------------
 

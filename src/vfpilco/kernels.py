@@ -207,6 +207,7 @@ SELECTIONS = {
     "angles": ("circle",),
     "rates": ("rate",),
     "inputs": ("input",),
+    "features": ("feature",),
 }
 """The kinds of entries that a name in brackets selects."""
 GUARD = 2.0
@@ -225,7 +226,10 @@ class Form:
     """What a kernel looks like, on inputs of certain kinds."""
 
     expression: str = "se"
-    """Terms joined by +, each of factors joined by *, each with the entries it is on in brackets (without: on all)."""
+    """Terms joined by +, each of factors joined by *, each with the entries it is on in brackets.
+
+    Without brackets it is on all entries but features.
+    """
     kinds: tuple[str, ...] = ()
     """The kind of every entry of the GP input."""
 
@@ -259,7 +263,7 @@ class Form:
 
     def _columns(self, selected: tuple[str, ...], entries: int) -> np.ndarray:
         if not selected:
-            return np.ones(entries, bool)
+            return np.array([kind != "feature" for kind in self.kinds]) if self.kinds else np.ones(entries, bool)
         kinds = {kind for name in selected for kind in SELECTIONS[name]}
         return np.array([kind in kinds for kind in self.kinds])
 

@@ -21,7 +21,7 @@ def represent(task: Task, settings: Settings) -> Representation:
     """The state representation of a method on a task."""
     angles, d_u, h = task.angles, len(task.inputs), task.sampling_time
     if settings.method == "full-state":
-        return FullState(angles, d_u, h, task.commands)
+        return FullState(angles, d_u, h, task.commands, task.features)
     if settings.method == "pms":
         cutoff, acceleration = settings.cutoff, settings.acceleration
         online = (
@@ -29,7 +29,7 @@ def represent(task: Task, settings: Settings) -> Representation:
         )
         offline = LowPass(cutoff) if settings.offline == "low-pass" else KalmanSmoother(_noise(task), acceleration)
         online = differences(online, task.commands, h)
-        return Filtered(angles, d_u, h, task.commands, online.a, online.b, offline)
+        return Filtered(angles, d_u, h, task.commands, task.features, online.a, online.b, offline)
     return VelocityFree(
         angles,
         d_u,
@@ -38,6 +38,7 @@ def represent(task: Task, settings: Settings) -> Representation:
         differences=settings.inputs == "differences",
         constant_velocity=settings.prior_mean == "constant-velocity",
         commands=task.commands,
+        features=task.features,
     )
 
 
@@ -55,7 +56,7 @@ def to_description(representation: Any) -> dict[str, Any]:
     """What has to be written down of a representation for a policy to be run with it."""
     method = next(name for name, cls in REPRESENTATIONS.items() if type(representation) is cls)
     fields = {f.name: getattr(representation, f.name) for f in dataclasses.fields(representation)}
-    for name in ("offline", "commands"):  # serve the model only
+    for name in ("offline", "commands", "features"):  # serve the model only
         fields.pop(name, None)
     return {"method": method, **fields}
 

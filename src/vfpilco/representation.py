@@ -7,7 +7,8 @@ the particles.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -58,6 +59,18 @@ def whole_change(q: Any, u: Any, change: Any, commands: Sequence[Command]) -> An
     for command in commands:
         columns[command.position] = command.reached(q, u) - q[..., command.position]
     return xp.stack(columns, axis=-1)
+
+
+@dataclass(frozen=True)
+class Features:
+    """What a person knows of the physics: functions of positions, movement and inputs that matter for the change.
+
+    `of(q, rates, u)` is given arrays (…, d), NumPy or JAX, and returns one (…, count); `rates` are the last differences
+    or the velocities.
+    """
+
+    of: Callable[[Any, Any, Any], Any]
+    count: int
 
 
 @runtime_checkable
@@ -148,7 +161,7 @@ class Representation(Protocol):
         ...
 
     def input_kinds(self) -> list[str]:
-        """The kind of every entry of x̃, x*'s first: "position", "circle" (sine or cosine), "rate" or "input"."""
+        """The kind of every entry of x̃, x*'s first: position, circle (sine or cosine), rate, input or feature."""
         ...
 
 

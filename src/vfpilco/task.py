@@ -14,7 +14,7 @@ from jaxtyping import Float
 from vfpilco.errors import UserError
 from vfpilco.exploration import Exploration, Feedback, FilteredNoise
 from vfpilco.plants.base import Plant
-from vfpilco.representation import Command
+from vfpilco.representation import Command, Features
 from vfpilco.sensors import Sensor
 from vfpilco.settings import Settings, whole
 from vfpilco.start import Start
@@ -79,6 +79,8 @@ class Task:
     """The cost of positions (…, d_q), one number each (…); written with jax.numpy. With a reference: cost(q, r)."""
     start: Start
     """Where particles start."""
+    features: Features | None = None
+    """What is known of the physics, for kernels such as `se + linear(features)`."""
     reference: Float[np.ndarray, "samples d_q"] | None = None
     """Positions to follow, r_0 … r_T; the policy then also sees the measured errors r_t - q̄_t."""
     exploration: Exploration | Feedback = field(default_factory=FilteredNoise)
@@ -210,6 +212,7 @@ class Task:
             "sensor": lambda: np.shape(self.sensor.fictitious(key, (3, d_q), np.float32)) == (3, d_q),
             "success": lambda: self.success(np.zeros((self.horizon + 1, d_q))) in (True, False),
             "exploration": self._explores,
+            "features": self._fit_features,
         }
         for name, fits in parts.items():
             try:
@@ -222,6 +225,13 @@ class Task:
                     f"The {name} of task {self.name!r} does not fit {d_q} positions, {len(self.inputs)} inputs and "
                     f"{self.horizon} samples of {self.sampling_time:.3g} s ({problem}): mend it in the task."
                 )
+
+    def _fit_features(self) -> bool:
+        if self.features is None:
+            return True
+        d_q, d_u = len(self.positions), len(self.inputs)
+        found = (self.features.of(xp.zeros((3, d_q)), xp.zeros((3, d_q)), xp.zeros((3, d_u))) for xp in (np, jnp))
+        return all(np.shape(known) == (3, self.features.count) for known in found)
 
     def _explores(self) -> bool:
         if isinstance(self.exploration, Feedback):

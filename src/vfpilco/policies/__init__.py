@@ -25,7 +25,7 @@ CALM = 5.0
 def make(kind: str, size: int, representation: Representation, task: Task, explored: list[Trial]) -> Policy:
     """The policy to be learned, with the units of its inputs fixed by the exploration."""
     x = np.concatenate([representation.training_set(trial).x for trial in explored])
-    kinds = [k for k in representation.input_kinds() if k != "input"]
+    kinds = [k for k in representation.input_kinds() if k not in ("input", "feature")]
     wide = CALM if kind == "linear-rbf" else 1.0
     units = [wide * spread(column) if k == "rate" else 1.0 for k, column in zip(kinds, x.T, strict=False)]
     scales = [p.scale for p in task.positions if not p.angle]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from vfpilco.errors import unknown
-from vfpilco.studies import cartpole, ur5
+from vfpilco.studies import cartpole, rigs, ur5
 from vfpilco.studies.base import Study
 
 STUDIES: dict[str, Study] = {
-    study.name: study for study in (cartpole.MEMORY, cartpole.INPUTS, cartpole.MODEL, ur5.CIRCLE)
+    study.name: study
+    for study in (cartpole.MEMORY, cartpole.INPUTS, cartpole.MODEL, ur5.CIRCLE, rigs.FURUTA, rigs.BALL)
 }
 """The studies that can be reproduced, by name."""
 

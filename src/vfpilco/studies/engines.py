@@ -21,6 +21,7 @@ import numpy as np
 
 from vfpilco import diagnostics, tasks
 from vfpilco.errors import UserError
+from vfpilco.evaluate import evaluate
 from vfpilco.gp import Model
 from vfpilco.methods import represent
 from vfpilco.runfolder import RunFolder
@@ -69,6 +70,11 @@ def record(job: Job, folder: RunFolder) -> Record:
     if task.path is not None:
         trials = [folder.trial(i, len(task.positions)) for i in range(last + 1)]
         extra["paths"] = [np.round(task.path(trial.judged), 5).tolist() for trial in trials]
+    if task.tests:
+        tried = [evaluate(task, folder.policy(k), task.tests, job.seed) for k in range(1, job.trials + 1)]
+        extra["tests"] = [{"success": tests.successes, "measures": tests.measures} for tests in tried]
+        extra["test_paths"] = [np.round(tested.judged, 5).tolist() for tested in tried[-1].trials]
+        extra["last_trial"] = np.round(trial.q, 5).tolist()
     return {
         "configuration": job.configuration,
         "task": job.task,

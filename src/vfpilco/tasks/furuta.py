@@ -10,6 +10,7 @@ import numpy as np
 
 from vfpilco.exploration import Cosines
 from vfpilco.plants.furuta import Furuta
+from vfpilco.representation import Features
 from vfpilco.sensors import Quantised
 from vfpilco.start import GaussianStart
 from vfpilco.task import Input, Position, Task
@@ -31,7 +32,8 @@ def task(**faults: float) -> Task:
         sensor=ENCODERS,
         cost=cost,
         start=GaussianStart((0.0, 0.0), (5e-3, 5e-3)),
-        exploration=Cosines(),
+        features=Features(physics, 9),
+        exploration=Cosines(frequencies=(0.5, 5.0), std=0.3),
         success=held_upright,
         trials=6,
     )
@@ -42,6 +44,16 @@ def cost(q: Any) -> Any:
     arm, pendulum = q[..., 0], q[..., 1]
     border = jax.nn.sigmoid(10 * (-0.75 * jnp.pi - arm)) + jax.nn.sigmoid(10 * (arm - 0.75 * jnp.pi))
     return -jnp.expm1(-((arm / 2) ** 2) - ((jnp.abs(pendulum) - jnp.pi) / 2) ** 2) + border
+
+
+def physics(q: Any, rates: Any, u: Any) -> Any:
+    """What the equations of motion are made of, but for the inertia: for kernels such as `se + linear(features)`."""
+    xp = q.__array_namespace__()
+    alpha, dtheta, dalpha, volts = q[..., 1], rates[..., 0], rates[..., 1], u[..., 0]
+    sin, cos = xp.sin(alpha), xp.cos(alpha)
+    on_arm = [volts, dtheta, sin * dalpha**2, sin * cos * dtheta * dalpha]
+    on_pendulum = [sin, dalpha, sin * cos * dtheta**2]
+    return xp.stack([*on_arm, *on_pendulum, cos * volts, cos * dtheta], axis=-1)
 
 
 def held_upright(q: np.ndarray) -> bool:
