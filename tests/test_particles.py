@@ -244,3 +244,39 @@ def test_sharded_optimisation_repeats_to_the_bit(simulator, model):
 def test_optimisation_lowers_the_cost(simulator, model):
     _, costs = optimised(simulator, model, seed=0)
     assert np.mean(costs[-10:]) < 0.8 * np.mean(costs[:10])
+
+
+def test_gradients_are_shortened_only_where_they_are_longer_than_usual():
+    rng = np.random.default_rng(0)
+    clip = optimise.shortened(3.0)
+    state = clip.init({"a": jnp.zeros(4)})
+    for i in range(50):
+        gradient = {"a": jnp.asarray(rng.normal(size=4))}
+        kept, state = clip.update(gradient, state)
+        if i > 20:
+            np.testing.assert_allclose(kept["a"], gradient["a"])
+    usual = float(state)
+    assert 1 < usual < 3
+    huge = {"a": jnp.asarray([1e6, 0.0, -1e6, 0.0])}
+    kept, after = clip.update(huge, state)
+    assert float(jnp.linalg.norm(kept["a"])) == pytest.approx(3 * usual, rel=1e-5)
+    assert float(after) < 1.2 * usual
+    # Where gradients have become longer for good, that becomes usual.
+    for _ in range(200):
+        kept, state = clip.update(huge, state)
+    np.testing.assert_allclose(kept["a"], huge["a"], rtol=1e-6)
+
+
+def test_one_outlier_does_not_stop_the_optimisation():
+    def distances(clip: float) -> list[float]:
+        """How far from its goal Adam is, step by step; the gradient of step 20 is an outlier."""
+        adam, x, found = optimise.adam(clip), jnp.array([3.0]), []
+        state = adam.init(x)
+        for i in range(400):
+            gradient = jnp.array([-1e5]) if i == 20 else x
+            step, state = adam.update(gradient, state)
+            x = x - 0.01 * step
+            found.append(abs(float(x[0])))
+        return found
+
+    assert distances(3.0)[-1] < 0.1 < 1 < distances(0.0)[-1]

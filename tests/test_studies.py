@@ -76,6 +76,19 @@ def test_what_stands_in_the_results_is_not_run_again(made):
     assert (folder / "cartpole-memory.jsonl").read_bytes() == before
 
 
+def test_a_run_from_before_a_setting_existed_counts_as_one_with_its_default(made, tmp_path):
+    study, folder, _ = made
+    lines = [json.loads(line) for line in (folder / "cartpole-memory.jsonl").read_text().splitlines()]
+    for line, clip in zip(lines, (None, 2.0), strict=True):
+        del line["settings"]["clip"]
+        line["settings"] |= {} if clip is None else {"clip": clip}
+    (tmp_path / "cartpole-memory.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    old = read(tmp_path / "cartpole-memory.jsonl")
+    assert [any(job.is_of(record) for record in old) for job in jobs(study, 2)] == [
+        record["settings"].get("clip", 0.0) == 0.0 for record in sorted(old, key=lambda record: record["seed"])
+    ]
+
+
 def test_a_run_is_known_by_its_settings_and_seed(made):
     study, folder, _ = made
     records = read(folder / "cartpole-memory.jsonl")

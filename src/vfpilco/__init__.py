@@ -15,16 +15,19 @@ from vfpilco import engine
 from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import PlantError, UserError
 from vfpilco.evaluate import evaluate
-from vfpilco.exploration import FilteredNoise, RandomPD
+from vfpilco.exploration import Cosines, FilteredNoise, RandomPD, TriangularWaves
 from vfpilco.learn import Result, learn
-from vfpilco.sensors import GaussianNoise
+from vfpilco.representation import Features
+from vfpilco.sensors import GaussianNoise, Quantised
 from vfpilco.settings import Settings
-from vfpilco.start import GaussianStart
+from vfpilco.start import GaussianStart, UniformStart
 from vfpilco.task import Input, Measure, Position, Task
 from vfpilco.tasks import load as task
 
 __version__ = version("vfpilco")
 __all__ = [
+    "Cosines",
+    "Features",
     "FilteredNoise",
     "GaussianNoise",
     "GaussianStart",
@@ -33,10 +36,13 @@ __all__ = [
     "Measure",
     "PlantError",
     "Position",
+    "Quantised",
     "RandomPD",
     "Result",
     "Settings",
     "Task",
+    "TriangularWaves",
+    "UniformStart",
     "UserError",
     "engine",
     "evaluate",

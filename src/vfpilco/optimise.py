@@ -21,7 +21,31 @@ from vfpilco.settings import Settings
 from vfpilco.watch import Watcher
 
 Tree = TypeVar("Tree")
-ADAM = optax.scale_by_adam()
+
+
+def adam(clip: float) -> optax.GradientTransformation:
+    """Adam's directions, from gradients that are shortened where they are `clip` times longer than usual (0: never)."""
+    return optax.chain(shortened(clip), optax.scale_by_adam()) if clip else optax.scale_by_adam()
+
+
+def shortened(times: float) -> optax.GradientTransformation:
+    """Gradients no longer than `times` their usual length, a running mean.
+
+    One particle on its way to infinity makes a gradient some thousand times longer than the others: it would send the
+    policy anywhere, and Adam would take tiny steps for long afterwards.
+    """
+
+    def init(params: Any) -> Array:
+        return jnp.zeros((), jax.tree.leaves(params)[0].dtype)
+
+    def update(gradient: Any, usual: Any, params: Any = None) -> tuple[Any, Array]:
+        length = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(gradient)))
+        most = jnp.where(usual > 0, times * usual, length)
+        factor = jnp.where(length > most, most / length, 1)
+        usual = jnp.where(usual > 0, 0.95 * usual + 0.05 * jnp.minimum(length, most), length)
+        return jax.tree.map(lambda leaf: leaf * factor, gradient), usual.astype(length.dtype)
+
+    return optax.GradientTransformation(init, update)  # pyright: ignore[reportArgumentType]
 
 
 class Progress(NamedTuple):
@@ -32,9 +56,9 @@ class Progress(NamedTuple):
     key: Array
 
 
-def begin(params: Params, key: Array, shards: int) -> Progress:
+def begin(params: Params, key: Array, shards: int, clip: float = 0.0) -> Progress:
     """A fresh optimisation from `params`."""
-    return everywhere(Progress(params, ADAM.init(params), key), shards)
+    return everywhere(Progress(params, adam(clip).init(params), key), shards)
 
 
 def everywhere(tree: Tree, shards: int) -> Tree:
@@ -60,7 +84,7 @@ def cost_and_gradient(
     return jax.value_and_grad(expected_cost)(params)
 
 
-@partial(jax.jit, static_argnames=("simulator", "particles", "shards"))
+@partial(jax.jit, static_argnames=("simulator", "particles", "shards", "clip"))
 def run(
     simulator: Simulator,
     progress: Progress,
@@ -70,6 +94,7 @@ def run(
     *,
     particles: int,
     shards: int,
+    clip: float = 0.0,
 ) -> tuple[Progress, Float[Array, "steps"]]:
     """One gradient step per entry of `rates`; the new progress and the cost at every step."""
     devices = mesh(shards)
@@ -87,7 +112,7 @@ def run(
 
             parts = jax.lax.map(shard, index) if local > 1 else jax.tree.map(lambda x: x[None], shard(index[0]))
             cost, gradient = jax.tree.map(lambda x: jax.lax.pmean(x.mean(0), "particles"), parts)
-            updates, moments = ADAM.update(gradient, progress.moments)
+            updates, moments = adam(clip).update(gradient, progress.moments)
             params = jax.tree.map(lambda p, d: p - rate * d, progress.params, updates)
             return Progress(params, moments, key), cost
 
@@ -227,7 +252,8 @@ def start(simulator: Simulator, before: Params | None, settings: Settings, key: 
     k_init, k_run = jax.random.split(jax.random.fold_in(key, redraw))
     params = simulator.policy.init(k_init) if before is None or redraw else before
     params = jax.tree.map(lambda leaf: jnp.asarray(leaf, settings.precision), params)
-    return Standing(redraw, 0, 0, begin(params, k_run, settings.shards), np.empty(0, settings.precision))
+    progress = begin(params, k_run, settings.shards, settings.clip)
+    return Standing(redraw, 0, 0, progress, np.empty(0, settings.precision))
 
 
 def _finite_chunk(
@@ -238,7 +264,14 @@ def _finite_chunk(
     for retry in range(RETRIES + 1):
         start = progress if retry == 0 else progress._replace(key=jax.random.fold_in(progress.key, retry))
         after, cost = run(
-            simulator, start, posterior, rates, dropouts, particles=settings.particles, shards=settings.shards
+            simulator,
+            start,
+            posterior,
+            rates,
+            dropouts,
+            particles=settings.particles,
+            shards=settings.shards,
+            clip=settings.clip,
         )
         cost = np.asarray(cost)
         if np.all(np.isfinite(cost)) and all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(after.params)):

@@ -55,6 +55,8 @@ class Settings:
     """Adam's first step size."""
     final_learning_rate: float = 0.0025
     """Adam's last step size."""
+    clip: float = 0.0
+    """Gradients longer than so many times their usual length are shortened to that; 0: never."""
     precision: Literal["float32", "float64"] = "float32"
     """Precision of the particle simulation; GP algebra is always float64."""
     shards: int = 2
@@ -81,6 +83,7 @@ class Settings:
             "settled",
             "cutoff",
             "acceleration",
+            "clip",
             "learning_rate",
             "final_learning_rate",
         ):
@@ -99,6 +102,8 @@ class Settings:
         for name in ("persistence", "settled"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UserError(f"{name} must be between 0 and 1, got {getattr(self, name)}.")
+        if self.clip != 0 and not 1 < self.clip < float("inf"):
+            raise UserError(f"clip must be 0 (never) or more than 1, got {self.clip}: 3 is usual.")
         if not 0 < self.acceleration < float("inf"):
             raise UserError(f"acceleration must be positive, got {self.acceleration}.")
         for name in ("cutoff", "learning_rate", "final_learning_rate"):

@@ -72,7 +72,8 @@ class Job:
 
     def is_of(self, record: Record) -> bool:
         """Whether `record` is of this run: same task, trials, seed and settings."""
-        return all(record.get(name) == getattr(self, name) for name in ("task", "trials", "seed", "settings"))
+        same = all(record.get(name) == getattr(self, name) for name in ("task", "trials", "seed"))
+        return same and settings_of(record) == self.settings
 
     def arguments(self, out: Path) -> list[str]:
         """The command line that makes this run, or goes on with it."""
@@ -82,6 +83,11 @@ class Job:
         flags = [word for name, value in changed for word in (f"--{name.replace('_', '-')}", str(value))]
         fixed = ["--seed", str(self.seed), "--trials", str(self.trials), "--out", str(out)]
         return ["learn", self.task, *fixed, *flags, "--resume", "--json"]
+
+
+def settings_of(record: Record) -> dict[str, Any]:
+    """The settings of a run; those that did not exist yet had no effect, as by default now."""
+    return {**dataclasses.asdict(Settings()), **record["settings"]}
 
 
 def jobs(study: Study, seeds: int) -> list[Job]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from vfpilco.errors import UserError, unknown
 from vfpilco.files import write_whole
 from vfpilco.settings import whole
-from vfpilco.studies.base import Record, Study, jobs
+from vfpilco.studies.base import Record, Study, jobs, settings_of
 from vfpilco.studies.engines import ENGINES, Outcome
 from vfpilco.versions import machine, versions
 
@@ -109,7 +109,7 @@ def current(study: Study, records: list[Record]) -> list[Record]:
         for record in sorted(records, key=lambda record: record["seed"])
         if record["task"] == study.task
         and record["trials"] == study.trials
-        and settings.get(record["configuration"]) == record["settings"]
+        and settings.get(record["configuration"]) == settings_of(record)
     ]
 
 

@@ -20,7 +20,14 @@ SAMPLING_TIME = 0.02
 HORIZON = 200
 SENSOR = GaussianNoise((1e-3,) * 6)
 SETTINGS = Settings(
-    prior_mean="zero", kernel="se + linear(angles, inputs)", policy="linear-rbf", particles=200, basis_functions=400
+    prior_mean="zero",
+    kernel="se",
+    policy="linear-rbf",
+    particles=200,
+    basis_functions=400,
+    learning_rate=4e-3,
+    final_learning_rate=1e-3,
+    clip=3.0,
 )
 
 
