@@ -18,16 +18,13 @@ __all__ = ["KINDS", "LinearRBFNetwork", "NeuralNetwork", "Params", "Policy", "RB
 
 MARGIN = 0.3
 """How far from the angles to be followed basis functions start, in rad."""
-CALM = 5.0
-"""A policy that feeds back linearly sees movement in units of so many spreads: noise is in it, and gains grow fast."""
 
 
 def make(kind: str, size: int, representation: Representation, task: Task, explored: list[Trial]) -> Policy:
     """The policy to be learned, with the units of its inputs fixed by the exploration."""
     x = np.concatenate([representation.training_set(trial).x for trial in explored])
     kinds = [k for k in representation.input_kinds() if k not in ("input", "feature")]
-    wide = CALM if kind == "linear-rbf" else 1.0
-    units = [wide * spread(column) if k == "rate" else 1.0 for k, column in zip(kinds, x.T, strict=False)]
+    units = [spread(column) if k == "rate" else 1.0 for k, column in zip(kinds, x.T, strict=False)]
     scales = [p.scale for p in task.positions if not p.angle]
     for n, i in enumerate(i for i, k in enumerate(kinds) if k == "position"):
         units[i] = scales[n % len(scales)]
