@@ -63,6 +63,19 @@ def test_the_unit_of_an_error_is_its_spread_during_the_exploration(history, expl
     assert not any(policy.circle[-2:])
 
 
+def test_gains_on_errors_are_learned_faster_when_errors_are_smaller(history, explored, task):
+    following = replace(task, reference=np.zeros((91, 2)))
+    policy = policies.make("linear-rbf", 5, history, following, [explored])
+    params = policy.init(jax.random.key(0))
+    later = replace(explored, q=explored.q * [0.25, 1e-4])
+    for trials, expected in (([explored], (1, 1)), ([explored, later], (4, policies.FASTEST))):
+        speeds = policies.speeds(policy, params, following, trials)
+        np.testing.assert_allclose(speeds["gains"][-2:, 0], expected, rtol=1e-6)
+        assert np.all(speeds["gains"][:-2] == 1)
+        assert all(np.all(speeds[name] == 1) for name in ("centers", "weights", "log_lengthscales"))
+    assert np.all(policies.speeds(policy, params, task, [explored, later])["gains"] == 1)
+
+
 def test_basis_functions_start_near_the_angles_to_be_followed(history, explored, task):
     reference = np.stack([np.zeros(91), np.linspace(0.5, 0.9, 91)], axis=1)
     policy = policies.make("rbf", 200, history, replace(task, reference=reference), [explored])

@@ -272,7 +272,8 @@ class Learner:
         with self.timed(trial, "policy"):
             begin = start(simulator, before, self.settings, key)
             now = keeper.standing(begin, self.settings.shards)
-            found = improve(simulator, posterior, before, self.settings, key, self.watch, now, keeper)
+            speeds = policies.speeds(policy, begin.progress.params, self.task, self.result.trials)
+            found = improve(simulator, posterior, before, self.settings, key, self.watch, now, keeper, speeds)
         learned = LearnedPolicy(self.representation, policy, found.params, self.task.reference)
         if self.folder is not None:
             self.folder.add_arrays("optimisations", trial, {"cost": found.costs}, notes=keeper.notes)

@@ -91,17 +91,22 @@ def run(
     posterior: Posterior,
     rates: Float[Array, "steps"],
     dropouts: Float[Array, "steps"],
+    speeds: Params | None = None,
     *,
     particles: int,
     shards: int,
     clip: float = 0.0,
 ) -> tuple[Progress, Float[Array, "steps"]]:
-    """One gradient step per entry of `rates`; the new progress and the cost at every step."""
+    """One gradient step per entry of `rates`; the new progress and the cost at every step.
+
+    `speeds` are factors on the step size of every parameter; 1 if not given.
+    """
+    factors = jax.tree.map(jnp.ones_like, progress.params) if speeds is None else speeds
     devices = mesh(shards)
     local = shards // devices.size
     per_shard = particles // shards
 
-    def steps(index: Array, progress: Progress, posterior: Posterior, rates: Array, dropouts: Array):
+    def steps(index: Array, progress: Progress, posterior: Posterior, rates: Array, dropouts: Array, speeds: Params):
         def one(progress: Progress, schedule: tuple[Array, Array]) -> tuple[Progress, Array]:
             rate, dropout = schedule
             key, now = jax.random.split(progress.key)
@@ -113,7 +118,7 @@ def run(
             parts = jax.lax.map(shard, index) if local > 1 else jax.tree.map(lambda x: x[None], shard(index[0]))
             cost, gradient = jax.tree.map(lambda x: jax.lax.pmean(x.mean(0), "particles"), parts)
             updates, moments = adam(clip).update(gradient, progress.moments)
-            params = jax.tree.map(lambda p, d: p - rate * d, progress.params, updates)
+            params = jax.tree.map(lambda p, d, speed: p - rate * speed * d, progress.params, updates, speeds)
             return Progress(params, moments, key), cost
 
         return jax.lax.scan(one, progress, (rates, dropouts))
@@ -122,11 +127,11 @@ def run(
     spread = jax.shard_map(
         steps,
         mesh=devices,
-        in_specs=(PartitionSpec("particles"), same, same, same, same),
+        in_specs=(PartitionSpec("particles"), same, same, same, same, same),
         out_specs=same,
         check_vma=False,
     )
-    return spread(jnp.arange(shards), progress, posterior, rates, dropouts)
+    return spread(jnp.arange(shards), progress, posterior, rates, dropouts, factors)
 
 
 # -- the whole optimisation of one trial -------------------------------------------------------------------------
@@ -214,8 +219,9 @@ def improve(
     watch: Watcher,
     now: Standing | None = None,
     checkpoint: Callable[[Standing], None] = lambda standing: None,
+    speeds: Params | None = None,
 ) -> Improved:
-    """Improve the policy `before` (or a fresh one) on the learned dynamics.
+    """Improve the policy `before` (or a fresh one) on the learned dynamics, its parameters as fast as `speeds` say.
 
     `checkpoint` is told after every chunk of steps where the optimisation stands; from there, given as `now`, another
     call with the same other arguments goes on.
@@ -223,13 +229,14 @@ def improve(
     plan, chunk = phases(settings), chunk_size(simulator, settings)
     posterior = everywhere(posterior, settings.shards)
     now = now or start(simulator, before, settings, key)
+    fixed = everywhere(_like(now.progress.params, speeds), settings.shards)
     while now.phase < len(plan):
         phase, made = plan[now.phase], len(now.costs) - now.begun
         if made >= phase.steps or phase.settled(now.costs[now.begun :], settings.settled):
             now = now._replace(phase=now.phase + 1, begun=len(now.costs))
             continue
         steps = min(chunk, phase.steps - made)
-        tried = _finite_chunk(simulator, now.progress, posterior, phase._replace(steps=steps), settings, watch)
+        tried = _finite_chunk(simulator, now.progress, posterior, phase._replace(steps=steps), settings, watch, fixed)
         if tried is None:
             watch.note("The expected cost was not finite again and again: the policy is drawn anew.")
             if now.redraw + 1 >= RETRIES:
@@ -247,6 +254,13 @@ def improve(
     return Improved(jax.tree.map(np.asarray, now.progress.params), now.costs)
 
 
+def _like(params: Params, speeds: Params | None) -> Params:
+    """Speeds in the precision of the parameters; 1 where none are given."""
+    if speeds is None:
+        return jax.tree.map(jnp.ones_like, params)
+    return jax.tree.map(lambda p, speed: jnp.asarray(speed, p.dtype), params, speeds)
+
+
 def start(simulator: Simulator, before: Params | None, settings: Settings, key: Array, redraw: int = 0) -> Standing:
     """The beginning of an optimisation from `before`, or from a fresh policy if there is none or it led nowhere."""
     k_init, k_run = jax.random.split(jax.random.fold_in(key, redraw))
@@ -257,7 +271,13 @@ def start(simulator: Simulator, before: Params | None, settings: Settings, key: 
 
 
 def _finite_chunk(
-    simulator: Simulator, progress: Progress, posterior: Posterior, phase: Phase, settings: Settings, watch: Watcher
+    simulator: Simulator,
+    progress: Progress,
+    posterior: Posterior,
+    phase: Phase,
+    settings: Settings,
+    watch: Watcher,
+    speeds: Params,
 ) -> tuple[Progress, np.ndarray] | None:
     """The steps of `phase`, drawn again where a cost or parameter is not finite; None if that never helps."""
     rates, dropouts = (np.full(phase.steps, value, settings.precision) for value in (phase.rate, phase.dropout))
@@ -269,6 +289,7 @@ def _finite_chunk(
             posterior,
             rates,
             dropouts,
+            speeds,
             particles=settings.particles,
             shards=settings.shards,
             clip=settings.clip,

@@ -14,10 +14,12 @@ from vfpilco.trial import Trial
 KINDS: dict[str, type] = {"rbf": RBFNetwork, "linear-rbf": LinearRBFNetwork, "mlp": NeuralNetwork}
 """The policies that can be chosen and saved, by name."""
 
-__all__ = ["KINDS", "LinearRBFNetwork", "NeuralNetwork", "Params", "Policy", "RBFNetwork", "make"]
+__all__ = ["KINDS", "LinearRBFNetwork", "NeuralNetwork", "Params", "Policy", "RBFNetwork", "make", "speeds"]
 
 MARGIN = 0.3
 """How far from the angles to be followed basis functions start, in rad."""
+FASTEST = 10.0
+"""How much faster gains may be learned than other parameters."""
 
 
 def make(kind: str, size: int, representation: Representation, task: Task, explored: list[Trial]) -> Policy:
@@ -40,6 +42,22 @@ def make(kind: str, size: int, representation: Representation, task: Task, explo
         return NeuralNetwork(tuple(units), limits, size)
     turns *= kinds.count("circle") // (2 * len(turns) or 1)
     return KINDS[kind](tuple(units), tuple(k == "circle" for k in kinds), limits, size, tuple(turns))
+
+
+def speeds(policy: Policy, params: Params, task: Task, trials: list[Trial]) -> Params:
+    """How many times faster than the others each parameter is to be learned, given all trials so far.
+
+    Gains on the error from a reference are learned in units of the errors that an exploration made. As the errors
+    become smaller from trial to trial, larger gains are called for: faster by as much as the last errors were smaller.
+    """
+    usual = {name: np.ones(np.shape(value)) for name, value in params.items()}
+    if task.reference is None or not isinstance(policy, LinearRBFNetwork):
+        return usual
+    last = trials[-1].q
+    errors = [spread(column) for column in (task.reference[: len(last)] - last).T]
+    units = np.asarray(policy.scale[-len(errors) :])
+    usual["gains"][-len(errors) :] = np.clip(units / errors, 1.0, FASTEST)[:, None]
+    return usual
 
 
 def spread(column: np.ndarray) -> float:

@@ -19,7 +19,16 @@ from vfpilco.task import Input, Measure, Position, Task
 SAMPLING_TIME = 0.02
 HORIZON = 200
 SENSOR = GaussianNoise((1e-3,) * 6)
-SETTINGS = Settings(prior_mean="zero", kernel="se", policy="linear-rbf", particles=200, basis_functions=400, clip=3.0)
+SETTINGS = Settings(
+    prior_mean="zero",
+    kernel="se",
+    policy="linear-rbf",
+    particles=200,
+    basis_functions=400,
+    learning_rate=4e-3,
+    final_learning_rate=1e-3,
+    clip=3.0,
+)
 
 
 def task(radius: float = 0.1, period: float = 4.0) -> Task:
