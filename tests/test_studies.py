@@ -169,7 +169,7 @@ def test_the_studies_are_those_of_the_paper(capsys):
     assert (
         [line.split()[0] for line in listed]
         == list(STUDIES)
-        == ["cartpole-memory", "cartpole-inputs", "cartpole-model", "ur5"]
+        == ["cartpole-memory", "cartpole-inputs", "cartpole-model", "ur5", "furuta", "ballplate"]
     )
     memory = {c.name: cartpole.MEMORY.settings(c) for c in cartpole.MEMORY.configurations}
     assert {(s["m_q"], s["m_u"]) for name, s in memory.items() if name.startswith("vf")} == {
