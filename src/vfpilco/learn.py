@@ -217,7 +217,7 @@ class Learner:
             self.explore(i)
         s = self.settings
         explored = self.result.trials[: self.task.explorations]
-        self.data()
+        self.data()  # is there anything to learn from?
         policy = policies.make(s.policy, s.basis_functions, self.representation, self.task, explored)
         params = None if self.result.policy is None else self.result.policy.params
         for trial in range(len(self.result.successes) + 1, self.trials + 1):
