@@ -101,7 +101,7 @@ def run(
 
     `speeds` are factors on the step size of every parameter; 1 if not given.
     """
-    factors = jax.tree.map(jnp.ones_like, progress.params) if speeds is None else speeds
+    factors = _like(progress.params, speeds)
     devices = mesh(shards)
     local = shards // devices.size
     per_shard = particles // shards
