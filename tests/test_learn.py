@@ -150,6 +150,12 @@ def test_other_memories_inputs_and_policies_learn(settings):
     assert np.isfinite(result.rows[-1]["cost"])
 
 
+def test_a_kernel_on_what_the_task_does_not_have_is_refused_before_the_plant_moves(tmp_path):
+    with pytest.raises(vfpilco.UserError, match="selects features"):
+        vfpilco.learn(vfpilco.task("cartpole"), out=tmp_path / "run", **SMALL, kernel="se + linear(features)")
+    assert not (tmp_path / "run").exists()
+
+
 def test_float64_and_exact_posterior_learn():
     task = dataclasses.replace(vfpilco.task("cartpole"), horizon=20)
     result = vfpilco.learn(task, trials=1, **{**SMALL, "precision": "float64", "inducing": 0, "prior_mean": "zero"})

@@ -180,6 +180,9 @@ class Learner:
         self.folder, self.watch = folder, Noting(watch)
         self.result = Result(task, settings, seed)
         self.representation = represent(task, settings)
+        kinds = tuple(self.representation.input_kinds())
+        self.form = Form(settings.kernel, kinds)
+        self.form.start(np.ones(len(kinds)))  # a kernel that does not fit is refused before the plant moves
         self.key = jax.random.key(seed)
         self.rows = self.representation.rows(task.horizon) * (task.explorations + trials - 1)
         """The size that training sets are padded to: that of the last trial."""
@@ -240,10 +243,9 @@ class Learner:
 
         def fitted() -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             settings = self.settings
-            form = Form(settings.kernel, tuple(self.representation.input_kinds()))
             known = self.task.sensor.spread() if isinstance(self.task.sensor, Spreading) else ()
             least = self.representation.least_noise(known) if known else None
-            model = gp.fit(self.data(), self.rows, settings.inducing or None, self.result.model, form, least)
+            model = gp.fit(self.data(), self.rows, settings.inducing or None, self.result.model, self.form, least)
             for remark in model.remarks:
                 self.watch.note(remark)
             return model.arrays(), model.about()
