@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import vfpilco.cli
+import vfpilco.commands.learn
 from vfpilco import checkpoints, files, trialfile
 
 TINY = ["--trials", "1", "--steps", "12", "--particles", "4", "--basis-functions", "5", "--inducing", "16"]
@@ -23,7 +24,7 @@ def hurried(patch: Any) -> None:
     """Make a checkpoint after every chunk, and no picture."""
     patch.setattr(checkpoints, "EVERY", 0.0)
     patch.setattr(checkpoints, "MOST_SHARE", 1e9)
-    patch.setattr(vfpilco.cli, "try_pictures", lambda *_: [])
+    patch.setattr(vfpilco.commands.learn, "try_pictures", lambda *_: [])
 
 
 def is_partial(name: str) -> bool:

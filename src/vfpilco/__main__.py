@@ -13,6 +13,7 @@ def main() -> int:
     stopping.while_loading()
     from vfpilco import cli
 
+    cli.preload(sys.argv[1:])
     stopping.while_running()
     try:
         code = cli.main()

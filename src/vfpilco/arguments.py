@@ -1,0 +1,37 @@
+"""The arguments of a command, from the fields of a dataclass; wrong ones are told in one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import itertools
+from typing import Any
+
+import tyro
+
+from vfpilco.errors import UserError, unknown
+from vfpilco.settings import Settings
+
+
+def parse(cls: Any, argv: list[str], command: str, **given: Any) -> Any:
+    """The arguments as an instance of `cls`, with the given defaults; a wrong one is told in one sentence."""
+    names = [f.name for f in dataclasses.fields(cls)]
+    names += [f.name for f in dataclasses.fields(Settings)] if "settings" in given else []
+    flags = [f"--{name.replace('_', '-')}" for name in names] + ["--help"]
+    for word in argv:
+        flag = word.split("=")[0].replace("_", "-")
+        if flag.startswith("--") and flag.replace("--no-", "--") not in flags:
+            raise unknown(f"option of vfpilco {command}", flag, flags)
+    missing = {f.name: tyro.MISSING for f in dataclasses.fields(cls) if f.default is dataclasses.MISSING}
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(cls, args=argv, prog=f"vfpilco {command}", default=cls(**{**missing, **given}))
+    except SystemExit as stopped:
+        if not stopped.code:
+            raise
+        lines = [line.strip(" │") for line in said.getvalue().splitlines()[1:]]
+        content = " ".join(line for line in itertools.takewhile(lambda line: not line.startswith("──"), lines))
+        content = content.replace("invalid literal for int() with base 10:", "a whole number is needed, not")
+        raise UserError(f"{content.rstrip('.')}: see vfpilco {command} --help.") from None

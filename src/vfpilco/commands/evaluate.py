@@ -1,0 +1,53 @@
+"""`vfpilco evaluate RUN`: success rate and cost of a learned policy."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from vfpilco import tasks
+from vfpilco.arguments import parse
+from vfpilco.display import short
+from vfpilco.errors import UserError
+from vfpilco.evaluate import evaluate
+from vfpilco.runfolder import RunFolder
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Run a learned policy on the plant from fresh seeds."""
+
+    run: Annotated[Positional[Path], arg(metavar="RUN")]
+    """The folder of a run."""
+    episodes: int = 20
+    """How many times to run it."""
+    trial: int | None = None
+    """Whose policy: that of this trial; the last one if not given."""
+    seed: int = 0
+    """Fixes the episodes."""
+    json: bool = False
+    """Print the results as one JSON object."""
+
+
+def run(argv: list[str]) -> None:
+    """`vfpilco evaluate RUN`: success rate and cost."""
+    args = parse(Arguments, argv, "evaluate")
+    folder = RunFolder(args.run)
+    name = folder.header()["task"]["name"]
+    if name not in tasks.names():
+        raise UserError(f"{args.run} is of your own task {name!r}: evaluate it from Python with vfpilco.evaluate.")
+    task = tasks.load(name)
+    found = evaluate(task, folder.policy(args.trial), args.episodes, args.seed)
+    summary = {"run": str(args.run), "trial": args.trial, **found.summary()}
+    if args.json:
+        print(json.dumps({**summary, "costs": found.costs, "successes": found.successes}))
+        return
+    print(f"{args.run}: {sum(found.successes)} of {args.episodes} episodes succeeded ({summary['success_rate']:.0%})")
+    mean, std, worst = (short(summary[f"cost_{name}"]) for name in ("mean", "std", "worst"))
+    print(f"cost {mean} ± {std}, worst {worst}")
+    for measure in task.measures:
+        print(f"{measure.name} {summary['measures'][measure.name]:.3g} {measure.unit}")

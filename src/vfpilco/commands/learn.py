@@ -1,0 +1,123 @@
+"""`vfpilco learn TASK`: learn, show, save."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from rich.console import Console
+from tyro.conf import OmitArgPrefixes, Positional, arg
+
+from vfpilco import tasks
+from vfpilco.arguments import parse
+from vfpilco.display import Display, posterior_sentence, results_table
+from vfpilco.errors import UserError
+from vfpilco.learn import MOST_POINTS, Result, learn
+from vfpilco.picture import draw_run, photograph_run
+from vfpilco.runfolder import RunFolder, check_free
+from vfpilco.settings import Settings, whole
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Learn a task from scratch."""
+
+    task: Annotated[Positional[str], arg(metavar="TASK")]
+    """What to learn; `vfpilco tasks` lists what there is."""
+    settings: OmitArgPrefixes[Settings]
+    seed: int = 0
+    """Fixes everything random: the same seed on the same machine gives the same result."""
+    trials: int = 5
+    """How many policies to learn and run on the plant."""
+    out: Path | None = None
+    """Folder for everything the run leaves behind; a new one under runs/ if not given."""
+    resume: bool = False
+    """Go on with the run in --out, if there is one; what is not given is as it was, and --trials may be raised."""
+    quiet: bool = False
+    """Show nothing but errors."""
+    json: bool = False
+    """Print the results as one JSON object at the end, and nothing else."""
+
+
+def run(argv: list[str]) -> None:
+    """`vfpilco learn TASK …`: learn, show, save."""
+    name = next((word for word in argv if word in tasks.names()), None)
+    usual = None if name is None else tasks.load(name)
+    given: dict[str, Any] = (
+        {"settings": Settings()} if usual is None else {"settings": usual.settings, "trials": usual.trials}
+    )
+    args = parse(Arguments, argv, "learn", **given)
+    task = tasks.load(args.task)
+    if args.resume and args.out is None:
+        raise UserError("To go on with a run its folder is needed: name it with --out.")
+    if args.resume and (args.out / "run.json").exists():
+        args = parse(Arguments, argv, "learn", **begun_with(args.out, given))
+    whole("trials", args.trials, 1, MOST_POINTS)
+    out = args.out or free_folder(Path("runs"), f"{args.task}-seed{args.seed}")
+    if not args.resume:
+        check_free(out)
+    console = Console(stderr=args.json)
+    with Display(console, args.trials, quiet=args.quiet or args.json) as display:
+        chosen = {f.name: getattr(args.settings, f.name) for f in dataclasses.fields(Settings)}
+        try:
+            result = learn(
+                task, seed=args.seed, trials=args.trials, out=out, resume=args.resume, watch=display, **chosen
+            )
+            pictures = try_pictures(task, out, display)
+        except KeyboardInterrupt as stopped:
+            if not (out / "run.json").exists():
+                raise
+            command = ["vfpilco", "learn", args.task, "--out", str(out), "--resume"]
+            raise KeyboardInterrupt(f"stopped; go on with: {shlex.join(command)}") from stopped
+    if args.json:
+        print(json.dumps({"run": str(out), "pictures": pictures, "notes": display.notes, "results": result.rows}))
+    elif not args.quiet:
+        finish(console, result, out, pictures)
+
+
+def begun_with(out: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """What a run was begun with, as the defaults of going on with it."""
+    header = RunFolder(out).header()
+    try:
+        settings = dataclasses.replace(given["settings"], **header["settings"])
+        return {"settings": settings, "seed": int(header["seed"]), "trials": int(header["trials"])}
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise UserError(f"{out / 'run.json'} does not describe a run of this version ({error}).") from error
+
+
+def free_folder(parent: Path, name: str) -> Path:
+    """The first of name, name-2, name-3 … that does not exist yet."""
+    candidates = (parent / (name if i == 1 else f"{name}-{i}") for i in range(1, 10_000))
+    return next(path for path in candidates if not path.exists())
+
+
+def try_pictures(task: Any, out: Path, display: Display) -> list[str]:
+    """The pictures of a run; where one cannot be drawn, a note says what to install."""
+    wanted: dict[str, Callable[..., Path]] = {"picture.png": draw_run}
+    if task.photograph is not None:
+        wanted["photograph.png"] = photograph_run
+    made = []
+    for name, draw in wanted.items():
+        try:
+            made.append(str(draw(task, RunFolder(out), out / name)))
+        except Exception as error:
+            display.note(f"There is no {name}: {error}")
+    return made
+
+
+def finish(console: Console, result: Result, out: Path, pictures: list[str]) -> None:
+    """What a person sees at the end of a run."""
+    console.print(results_table(result.rows, result.task.measures))
+    console.print(f"posterior {posterior_sentence(result.rows)}", highlight=False, markup=False, soft_wrap=True)
+    for picture in pictures:
+        console.print(f"picture   {picture}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"run       {out}", highlight=False, markup=False, soft_wrap=True)
+    program = "vfpilco" if shutil.which("vfpilco") else sys.argv[0]
+    console.print(f"again     {program} evaluate {out}", highlight=False, markup=False, soft_wrap=True)
