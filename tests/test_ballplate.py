@@ -13,7 +13,7 @@ from vfpilco import gp, tasks
 from vfpilco.errors import UserError
 from vfpilco.execute import execute
 from vfpilco.kernels import Form
-from vfpilco.learn import Learner
+from vfpilco.learner import Learner
 from vfpilco.methods import represent
 from vfpilco.particles import Simulator
 from vfpilco.picture import draw_run

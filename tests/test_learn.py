@@ -9,7 +9,7 @@ import pytest
 
 import vfpilco
 from vfpilco.execute import execute
-from vfpilco.learn import Learner
+from vfpilco.learner import Learner
 from vfpilco.runfolder import RunFolder
 from vfpilco.trialfile import read_log
 from vfpilco.watch import Watcher

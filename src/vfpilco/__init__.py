@@ -16,16 +16,21 @@ from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import PlantError, UserError
 from vfpilco.evaluate import evaluate
 from vfpilco.exploration import Cosines, FilteredNoise, RandomPD, TriangularWaves
-from vfpilco.learn import Result, learn
+from vfpilco.learn import learn
+from vfpilco.learner import Result
+from vfpilco.realtime import Clock, RealTime
 from vfpilco.representation import Features
 from vfpilco.sensors import GaussianNoise, Quantised
 from vfpilco.settings import Settings
 from vfpilco.start import GaussianStart, UniformStart
 from vfpilco.task import Input, Measure, Position, Task
 from vfpilco.tasks import load as task
+from vfpilco.tell import ask, tell
+from vfpilco.watch import Watcher
 
 __version__ = version("vfpilco")
 __all__ = [
+    "Clock",
     "Cosines",
     "Features",
     "FilteredNoise",
@@ -38,14 +43,18 @@ __all__ = [
     "Position",
     "Quantised",
     "RandomPD",
+    "RealTime",
     "Result",
     "Settings",
     "Task",
     "TriangularWaves",
     "UniformStart",
     "UserError",
+    "Watcher",
+    "ask",
     "engine",
     "evaluate",
     "learn",
     "task",
+    "tell",
 ]

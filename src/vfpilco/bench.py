@@ -24,7 +24,7 @@ from jaxtyping import Array
 
 from vfpilco import gp, optimise, policies, tasks
 from vfpilco.errors import UserError
-from vfpilco.execute import execute
+from vfpilco.execute import connect, execute
 from vfpilco.gp import Hyperparameters
 from vfpilco.history import VelocityFree
 from vfpilco.kernels import Form
@@ -91,7 +91,7 @@ class Problem:
         trials = []
         for seed in range(-(-n // (task.horizon - history.first_real))):
             inputs = iter(task.exploring_inputs(seed, 0))
-            trials.append(execute(task, task.plant(), lambda q, u=inputs: next(u), seed))
+            trials.append(execute(task, connect(task), lambda q, u=inputs: next(u), seed))
         data = TrainingSet(*(column[:n] for column in TrainingSet.join([history.training_set(t) for t in trials])))
         policy = policies.make(settings.policy, settings.basis_functions, history, task, trials)
         simulator = Simulator(history, policy, task.sensor, task.start, task.cost, task.horizon)

@@ -17,6 +17,9 @@ USAGE = """vfpilco: learn to control a machine from raw position measurements
   vfpilco tasks                 what can be learned
   vfpilco learn TASK            learn it            (vfpilco learn TASK --help: every setting)
   vfpilco learn TASK --out RUN --resume             go on where it was stopped
+  vfpilco new my_rig.py         write a task of your own to begin with
+  vfpilco tell RUN TRIAL.CSV    add a trial that was logged elsewhere
+  vfpilco ask RUN               the next policy of such a run
   vfpilco runs [DIR]            list runs
   vfpilco evaluate RUN          run a learned policy on the plant
   vfpilco reproduce STUDY       make a study of the paper    (vfpilco reproduce --list)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from vfpilco.errors import UserError
 from vfpilco.files import Damaged, read_arrays, write_arrays
+from vfpilco.limits import Slew
 from vfpilco.methods import from_description, to_description, tuples
 from vfpilco.policies import KINDS, Params, Policy
 from vfpilco.representation import Representation
@@ -22,23 +23,30 @@ class LearnedPolicy:
     """The inputs for the positions measured so far; plain NumPy in float64, no JAX.
 
     Call it once per sample with the measured positions. `reset()` before the first sample of a trial. One that follows
-    a `reference` goes on to its next row with every sample, and stays at the last one.
+    a `reference` goes on to its next row with every sample, and stays at the last one. With a `slew` limit inputs
+    change no faster than that.
     """
 
     def __init__(
-        self, representation: Representation, policy: Policy, params: Params, reference: np.ndarray | None = None
+        self,
+        representation: Representation,
+        policy: Policy,
+        params: Params,
+        reference: np.ndarray | None = None,
+        slew: Slew | None = None,
     ) -> None:
-        self.representation, self.policy = representation, policy
+        self.representation, self.policy, self.slew = representation, policy, slew
         self.reference = None if reference is None else np.asarray(reference, dtype=np.float64)
         self.params = {name: np.asarray(value) for name, value in params.items()}
         self._exact = {name: value.astype(np.float64) for name, value in self.params.items()}
         self._last: np.ndarray | None = None
         self._memory: Any = None
         self._samples = 0
+        self._before: np.ndarray | None = None
 
     def reset(self) -> None:
         """Forget the positions seen so far: the next one is taken as the start, at rest."""
-        self._last = self._memory = None
+        self._last = self._memory = self._before = None
         self._samples = 0
 
     @property
@@ -64,13 +72,18 @@ class LearnedPolicy:
             goal = self.reference[min(self._samples, len(self.reference) - 1)]
             x = np.concatenate([x, goal - measured[: self.representation.d_q]])
         self._samples += 1
-        return self.policy(self._exact, x)
+        u = self.policy(self._exact, x)
+        if self.slew is not None:
+            u = self._before = self.slew(u, np.zeros_like(u) if self._before is None else self._before)
+        return u
 
     def save(self, path: str | Path) -> None:
         """Write the policy to one safetensors file: its arrays, and as metadata what is needed to build it."""
         kind = next(name for name, cls in KINDS.items() if type(self.policy) is cls)
         seen = to_description(self.representation)
         description = {"representation": seen, "kind": kind, "policy": asdict(self.policy)}  # pyright: ignore
+        if self.slew is not None:
+            description["slew"] = self.slew.most
         arrays = dict(self.params) if self.reference is None else {**self.params, "reference": self.reference}
         write_arrays(Path(path), arrays, {"vfpilco_policy": description})
 
@@ -83,7 +96,8 @@ class LearnedPolicy:
             representation = from_description(description["representation"])
             policy = KINDS[description["kind"]](**tuples(description["policy"]))
             reference = params.pop("reference", None)
-            loaded = LearnedPolicy(representation, policy, params, reference)
+            slew = Slew(tuple(description["slew"])) if "slew" in description else None
+            loaded = LearnedPolicy(representation, policy, params, reference, slew)
             if not np.all(np.isfinite(loaded(np.zeros(loaded.measures)))):
                 raise ValueError("its inputs are not finite")
         except FileNotFoundError as error:

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from vfpilco.errors import UserError
 from vfpilco.studies.engines import Outcome
 from vfpilco.studies.reproduce import Audience
 from vfpilco.task import Measure
@@ -21,8 +22,8 @@ from vfpilco.watch import Watcher
 class Display(Watcher):
     """A live line (trial, phase, expected cost, time left), and a line for everything that has happened."""
 
-    def __init__(self, console: Console, trials: int, quiet: bool = False) -> None:
-        self.console, self.trials, self.quiet = console, trials, quiet
+    def __init__(self, console: Console, trials: int, quiet: bool = False, wait: bool = False) -> None:
+        self.console, self.trials, self.quiet, self.wait = console, trials, quiet, wait
         self.notes: list[str] = []
         self.progress = Progress(
             TextColumn("[bold]{task.fields[where]}"),
@@ -36,6 +37,8 @@ class Display(Watcher):
         )
         self.line = self.progress.add_task("starting", total=float(trials), where="", cost="", left="")
         self.trial, self.begun = 0, time.monotonic()
+        self.before: float | None = None
+        """How many trials had been done before."""
 
     def __enter__(self) -> Display:
         return self
@@ -52,10 +55,25 @@ class Display(Watcher):
 
     def step(self, done: int, total: int, cost: float) -> None:
         finished = self.trial - 1 + done / total
-        spent = time.monotonic() - self.begun
-        left = spent / finished * (self.trials - finished) if finished > 0.05 else None
+        self.before = self.trial - 1 if self.before is None else self.before
+        made, spent = finished - self.before, time.monotonic() - self.begun
+        left = spent / made * (self.trials - finished) if made > 0.05 else None
         text = "" if left is None else f"about {_duration(left)} left"
         self.progress.update(self.line, completed=finished, cost=f"cost {short(cost)}", left=text)
+
+    def ready(self, trial: int) -> None:
+        if not self.wait:
+            return
+        shown = self.progress.live.is_started
+        if shown:
+            self.progress.stop()
+        what = f"trial {trial}" if trial else "the exploration"
+        try:
+            Console(stderr=True).input(f"  Put the machine in its start for {what}, then press Enter (Ctrl-C stops) ")
+        except EOFError as error:
+            raise UserError("Nobody is there to press Enter: leave --wait out, or run in a terminal.") from error
+        if shown:
+            self.progress.start()
 
     def executed(self, row: dict[str, Any]) -> None:
         if self.quiet:

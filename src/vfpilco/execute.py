@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 
 from vfpilco.errors import Interrupted, PlantError, UserError
+from vfpilco.limits import Slew
 from vfpilco.plants.base import Plant
+from vfpilco.plants.places import find
+from vfpilco.realtime import Punctuality, undisturbed
 from vfpilco.task import Task
 from vfpilco.trial import Trial, unwrap
 from vfpilco.trialfile import TrialLog
@@ -19,7 +24,7 @@ Controller = Callable[[np.ndarray], np.ndarray]
 def connect(task: Task) -> Plant:
     """Make or reach the task's plant."""
     try:
-        return task.plant()
+        return find(task)
     except UserError:
         raise
     except Exception as error:
@@ -36,24 +41,21 @@ def execute(
     log: TrialLog | None = None,
     *,
     full_state: bool = False,
+    slew: Slew | None = None,
+    punctuality: Punctuality | None = None,
 ) -> Trial:
-    """Run `controller` on the plant for one trial; inputs are clipped to their limits and the plant is always stopped.
+    """Run `controller` on the plant for one trial; inputs are kept to their limits and the plant is always stopped.
 
     Every sample goes to `log` as it comes. With `full_state` the controller is given the true positions and velocities
-    of a simulated plant instead of the measured positions.
+    of a simulated plant instead of the measured positions. `punctuality` is told when every sample came.
 
     Where something fails, Ctrl-C included, the `PlantError` or `Interrupted` holds in `partial` what was recorded.
     """
-    recorded = Recording(task, plant, log)
+    recorded = Recording(task, plant, log, slew)
     problem: BaseException | None = None
     try:
-        recorded.add(plant.reset(seed))
-        for _ in range(task.horizon):
-            seen = recorded.true_state if full_state else recorded.q[-1]
-            recorded.add(plant.step(recorded.apply(controller(seen))))
-            if is_over(task, recorded.q[-1]):
-                break
-        recorded.keep(None)
+        with undisturbed() if punctuality else nullcontext():
+            _drive(recorded, controller, seed, full_state, punctuality)
     except KeyboardInterrupt as error:
         problem = Interrupted("The trial was interrupted.", recorded.trial())
         problem.__cause__ = error
@@ -78,21 +80,38 @@ def execute(
     raise problem
 
 
-def is_over(task: Task, q: np.ndarray) -> bool:
-    """Whether a trial is over before its time at the measured positions `q`."""
-    return task.ends is not None and bool(task.ends(q))
+def _drive(
+    recorded: Recording, controller: Controller, seed: int, full_state: bool, punctuality: Punctuality | None
+) -> None:
+    """Measure, answer, measure again, until the trial is over."""
+    task, plant = recorded.task, recorded.plant
+    recorded.add(plant.reset(seed))
+    for _ in range(task.horizon):
+        if punctuality:
+            punctuality.measured()
+        u = recorded.limited(controller(recorded.true_state if full_state else recorded.q[-1]))
+        if punctuality:
+            punctuality.answered()
+        recorded.apply(u)
+        recorded.add(plant.step(u))
+        if task.over(recorded.q[-1]) or getattr(plant, "over", False):
+            break
+    if punctuality:
+        punctuality.measured()
+    recorded.keep(None)
 
 
 def to_its_end(task: Task, trial: Trial) -> Trial:
     """A trial without the sample that ended it before its time, if there are others."""
-    return trial.first(trial.steps - 1) if trial.steps > 1 and is_over(task, trial.q[-1]) else trial
+    why = task.over(trial.q[-1]) if trial.steps > 1 else None
+    return trial if why is None else replace(trial.first(trial.steps - 1), ended=why)
 
 
 class Recording:
     """What has been measured and applied so far in a trial; refuses what is not a measurement or not an input."""
 
-    def __init__(self, task: Task, plant: Plant, log: TrialLog | None) -> None:
-        self.task, self.plant, self.log = task, plant, log
+    def __init__(self, task: Task, plant: Plant, log: TrialLog | None, slew: Slew | None = None) -> None:
+        self.task, self.plant, self.log, self.slew = task, plant, log, slew
         self.q: list[np.ndarray] = []
         self.u: list[np.ndarray] = []
         self.true: list[np.ndarray] = []
@@ -118,17 +137,22 @@ class Recording:
         if hasattr(self.plant, "true_velocities"):
             self.velocity.append(np.array(self.plant.true_velocities, dtype=float))  # pyright: ignore
 
-    def apply(self, u: np.ndarray) -> np.ndarray:
-        """The input to apply, within its limits."""
+    def limited(self, u: np.ndarray) -> np.ndarray:
+        """The inputs within their limits, and no further from the last ones than they may be."""
         u = np.asarray(u, dtype=float)
         if u.shape != self.task.limits.shape or not np.all(np.isfinite(u)):
             raise PlantError(
                 f"The controller gave {u.tolist()} at sample {len(self.q) - 1} where {len(self.task.inputs)} finite "
                 "inputs were due: nothing was applied."
             )
-        self.u.append(np.clip(u, -self.task.limits, self.task.limits))
-        self.keep(self.u[-1])
-        return self.u[-1]
+        if self.slew is not None:
+            u = self.slew(u, self.u[-1] if self.u else np.zeros_like(u))
+        return np.clip(u, -self.task.limits, self.task.limits)
+
+    def apply(self, u: np.ndarray) -> None:
+        """These inputs are going to be applied."""
+        self.u.append(u)
+        self.keep(u)
 
     def keep(self, u: np.ndarray | None) -> None:
         """Write the latest sample down, with the inputs that are applied on it."""

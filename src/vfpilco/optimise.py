@@ -79,7 +79,7 @@ def cost_and_gradient(
     """Ĵ(θ) of Eq. 5 and its gradient, over `particles` particles."""
 
     def expected_cost(params: Params) -> Array:
-        return simulator.rollout(params, posterior, key, particles, dropout).cost.mean(1).sum()
+        return simulator.expected_cost(simulator.rollout(params, posterior, key, particles, dropout))
 
     return jax.value_and_grad(expected_cost)(params)
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from vfpilco.limits import Slew
 from vfpilco.policies.base import Params, Policy
 from vfpilco.posterior import Posterior, predict
 from vfpilco.representation import Representation
@@ -40,6 +41,17 @@ class Simulator:
     """Correlation of a particle's model error from one step to the next; 0 draws it anew at every step."""
     reference: tuple[tuple[float, ...], ...] | None = None
     """Positions to follow, r_0 … r_T: the policy sees the errors r_t - q̄_t too, the cost is that of q and r."""
+    slew: Slew | None = None
+    """How fast inputs may change."""
+    penalty: tuple[float, ...] | None = None
+    """What the square of every input costs while a policy is improved."""
+
+    def expected_cost(self, rollout: Rollout) -> Float[Array, ""]:
+        """Ĵ(θ) of Eq. 5, and the price of the inputs."""
+        cost = rollout.cost.mean(1).sum()
+        if self.penalty is None:
+            return cost
+        return cost + (rollout.u**2 @ jnp.asarray(self.penalty, rollout.u.dtype)).mean(1).sum()
 
     def rollout(self, params: Params, posterior: Posterior, key: Array, particles: int, dropout: Any = None) -> Rollout:
         """Simulate `particles` trajectories; differentiable in `params` by reparametrisation.
@@ -58,21 +70,24 @@ class Simulator:
         r = None if self.reference is None else jnp.asarray(self.reference, dtype)[:, None, :]
 
         def step(carry, drawn):
-            state, seen, measured = carry
+            state, seen, measured, before = carry
             e, z, goal = drawn
             x = how.policy_input(seen)
             x = x if goal is None else jnp.concatenate([x, goal - measured[:, :d_q]], axis=-1)
             u = self.policy(params, x, keep)
+            u = u if self.slew is None else self.slew(u, before)
             mean, variance = predict(posterior, how.gp_input(state, u))
             state = how.advance(state, u, how.prior_mean(state) + mean + jnp.sqrt(variance) * z)
             measured = how.measured(state, e)
-            return (state, how.push(seen, measured, u), measured), (how.positions(state), u)
+            before = None if self.slew is None else u
+            return (state, how.push(seen, measured, u), measured, before), (how.positions(state), u)
 
         rest = how.rest(q0)
         measured = how.measured(rest, noise[0])
         # The measurement drawn at step t is that of q_{t+1}; the last one is never seen.
         drawn = jnp.concatenate([noise[1:], noise[:1]]), gauss, None if r is None else r[:-1]
-        _, (q, u) = jax.lax.scan(step, (rest, how.begin(measured), measured), drawn)
+        before = None if self.slew is None else jnp.zeros((particles, how.d_u), dtype)
+        _, (q, u) = jax.lax.scan(step, (rest, how.begin(measured), measured, before), drawn)
         q = jnp.concatenate([q0[None], q])
         return Rollout(q, u, self.cost(q) if r is None else self.cost(q, r))
 

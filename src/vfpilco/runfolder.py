@@ -10,6 +10,7 @@
 | models/001.safetensors …         | hyperparameters and posterior behind policy 1, 2, …                      |
 | optimisations/001.safetensors …  | the expected cost at every gradient step                                 |
 | predictions/001.safetensors …    | the particles that predicted trial 1, 2, …                               |
+| trials/000.timing.csv …          | when every sample came, of a machine that is driven in real time         |
 | checkpoint.safetensors           | where the running optimisation stands                                    |
 
 One learner at a time writes to a folder. A file is whole or absent, and sealed with a checksum; a file that something
@@ -36,6 +37,7 @@ from filelock import FileLock, Timeout
 from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import UserError
 from vfpilco.files import FORMAT, Damaged, from_json, read_arrays, read_whole, to_json, write_arrays, write_whole
+from vfpilco.realtime import Punctuality
 from vfpilco.trial import Trial
 from vfpilco.trialfile import TrialLog, is_whole, read_log, read_trial, trial_to_csv, true_columns, write_log
 
@@ -130,20 +132,20 @@ class RunFolder:
         columns: list[str],
         positions: int,
         sampling_time: float,
-        finished: Callable[[Trial], Trial | None],
+        to_its_end: Callable[[Trial], Trial],
     ) -> bool:
         """Whether execution `index` is finished; one that had only to be put in its place is put there.
 
-        `finished` tells what is to be kept of a recorded execution, or None if it is not finished.
+        `to_its_end` tells what is to be kept of a recorded execution.
         """
         for name in itertools.takewhile(self.has, _partial_names(index)):
             with self._told():
                 path = self.inside(name)
                 trial = read_log(path, positions, len(columns) - positions, sampling_time)
-                kept = finished(trial) if is_whole(path) else None
-            if kept is not None:
+                whole = is_whole(path)
+            if whole:
                 if not self.has(f"trials/{index:03d}.csv"):
-                    self.add_trial(index, kept, columns)
+                    self.add_trial(index, to_its_end(trial), columns)
                 path.unlink()
         return self.has(f"trials/{index:03d}.csv")
 
@@ -187,6 +189,11 @@ class RunFolder:
     def add_timing(self, row: dict[str, Any]) -> None:
         """Append a line to timings.jsonl."""
         self._append("timings.jsonl", json.dumps(row))
+
+    def add_punctuality(self, index: int, punctuality: Punctuality) -> None:
+        """Keep when every sample of an execution came; nothing is lost if the disk does not take it."""
+        with contextlib.suppress(OSError):
+            write_whole(self.inside(f"trials/{index:03d}.timing.csv"), punctuality.to_csv())
 
     def add_policy(self, trial: int, policy: LearnedPolicy) -> None:
         """Keep the policy of a trial, and as the run's last one."""

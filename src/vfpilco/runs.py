@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from vfpilco import taskfile, tasks
 from vfpilco.errors import UserError
 from vfpilco.runfolder import RunFolder
+from vfpilco.task import Task
 
 
 def summary(folder: RunFolder) -> dict[str, Any]:
@@ -29,3 +32,23 @@ def summary(folder: RunFolder) -> dict[str, Any]:
     except (OSError, KeyError, TypeError, ValueError) as error:
         row["problem"] = f"{folder.path} does not describe a run of this version ({error})."
     return row
+
+
+def task_of(folder: RunFolder, given: str | None = None) -> Task:
+    """The task of a run: the one that is given, or a built-in one, or the one in the file it was begun with.
+
+    A task's file is executed. One inside of a run's folder is not: a folder may come from anywhere.
+    """
+    header = folder.header()
+    name, file = header["task"]["name"], header.get("task_file")
+    if given is not None:
+        return tasks.load(given)
+    if not isinstance(file, str):
+        if name in tasks.names():
+            return tasks.load(name)
+        raise UserError(f"{folder.path} is of a task {name!r} that was made in Python: name its file with --task.")
+    if Path(file).resolve().is_relative_to(folder.path.resolve()):
+        raise UserError(f"The task of {folder.path} would be a file in that folder, {file}: name it with --task.")
+    if not Path(file).is_file():
+        raise UserError(f"The task of {folder.path} was in {file}, which is not there: name its file with --task.")
+    return taskfile.load(file)

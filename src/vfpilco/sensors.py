@@ -35,6 +35,19 @@ class Spreading(Protocol):
         ...
 
 
+def described(text: str, positions: int) -> Sensor:
+    """The sensor that a setting describes: `noise:STD,…` or `step:STEP,…`, with a number for every position."""
+    kind, _, numbers = text.partition(":")
+    try:
+        values = tuple(float(number) for number in numbers.split(","))
+        cls = {"noise": GaussianNoise, "step": Quantised}[kind]
+    except (ValueError, KeyError):
+        raise UserError(f"sensor must be task, noise:STD,… or step:STEP,…, got {text[:100]!r}.") from None
+    if len(values) != positions:
+        raise UserError(f"sensor must have {positions} numbers, one for every position, got {text[:100]!r}.")
+    return cls(values)
+
+
 @dataclass(frozen=True)
 class GaussianNoise:
     """Independent Gaussian noise with one standard deviation per position."""

@@ -37,6 +37,8 @@ class Settings:
     """Covariance function of the GPs; `se`, one lengthscale per input, is the paper's."""
     inducing: int = 128
     """Inducing points of the GP posterior, if the last trial has more training points than this; 0: always exact."""
+    sensor: str = "task"
+    """The sensors' error: that of the task, or `noise:STD,STD,…` or `step:STEP,STEP,…`, a number for every position."""
     particles: int = 400
     """Particles simulated per gradient step."""
     persistence: float = 0.7
@@ -55,6 +57,12 @@ class Settings:
     """Adam's first step size."""
     final_learning_rate: float = 0.0025
     """Adam's last step size."""
+    slew: float = 0.0
+    """Most that an input changes from one sample to the next, as a share of its limit; 0: anything."""
+    input_penalty: float = 0.0
+    """Added to the cost of every sample while the policy is improved: this times the mean of (u / u_max)²."""
+    gentle: float = 1.0
+    """Share of the input limits used in the exploration; it grows to all of them in the third trial."""
     clip: float = 0.0
     """Gradients longer than so many times their usual length are shortened to that; 0: never."""
     precision: Literal["float32", "float64"] = "float32"
@@ -84,6 +92,9 @@ class Settings:
             "cutoff",
             "acceleration",
             "clip",
+            "slew",
+            "input_penalty",
+            "gentle",
             "learning_rate",
             "final_learning_rate",
         ):
@@ -104,6 +115,12 @@ class Settings:
                 raise UserError(f"{name} must be between 0 and 1, got {getattr(self, name)}.")
         if self.clip != 0 and not 1 < self.clip < float("inf"):
             raise UserError(f"clip must be 0 (never) or more than 1, got {self.clip}: 3 is usual.")
+        if not 0 < self.gentle <= 1:
+            raise UserError(f"gentle must be more than 0 and at most 1 (all of the limits), got {self.gentle}.")
+        if not 0 <= self.slew <= 2:
+            raise UserError(f"slew must be between 0 (no limit) and 2 (from one limit to the other), got {self.slew}.")
+        if not 0 <= self.input_penalty < float("inf"):
+            raise UserError(f"input_penalty must be 0 or positive, got {self.input_penalty}: 0.01 is usual.")
         if not 0 < self.acceleration < float("inf"):
             raise UserError(f"acceleration must be positive, got {self.acceleration}.")
         for name in ("cutoff", "learning_rate", "final_learning_rate"):

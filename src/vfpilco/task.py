@@ -14,6 +14,7 @@ from jaxtyping import Float
 from vfpilco.errors import UserError
 from vfpilco.exploration import Exploration, Feedback, FilteredNoise
 from vfpilco.plants.base import Plant
+from vfpilco.realtime import RealTime
 from vfpilco.representation import Command, Features
 from vfpilco.sensors import Sensor
 from vfpilco.settings import Settings, whole
@@ -33,6 +34,10 @@ class Position:
     """The input that moves it, if it does so without fail: q' = q + u. No GP is needed to predict it."""
     bounds: tuple[float, float] | None = None
     """Where a commanded position stops, and between which angles it stays."""
+    safe: tuple[float, float] | None = None
+    """Where it may go: a measurement outside stops the plant and ends the trial."""
+    entry: int | tuple[int, int] | None = None
+    """Its entry in a Gymnasium observation, or those of its sine and cosine; in the order of the positions if None."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +63,15 @@ def never(q: np.ndarray) -> bool:
     return False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Task:
     """Everything the learner is told: how the plant is reached, measured and judged."""
 
     name: str
-    summary: str
+    summary: str = ""
     """One line for `vfpilco tasks`."""
-    plant: Callable[[], Plant]
-    """Makes or connects to the plant."""
+    plant: Callable[[], Plant] | str | None
+    """Makes or connects to the plant; or where it is: `tcp://host:port`, `gym:ID`; None for one that runs elsewhere."""
     positions: tuple[Position, ...]
     inputs: tuple[Input, ...]
     sampling_time: float
@@ -102,6 +107,10 @@ class Task:
     """The defaults of the method for this task, memories among them."""
     trials: int = 5
     """How many trials a run has if nothing else is asked for."""
+    realtime: RealTime | None = None
+    """For a machine that is driven in real time: how punctual its samples have to be."""
+    file: str | None = None
+    """The file it was read from."""
     tests: int = 0
     """Executions that a study tries every learned policy with, beside its trial."""
 
@@ -124,6 +133,15 @@ class Task:
             for i, p in enumerate(self.positions)
             if p.commanded is not None
         )
+
+    def over(self, q: Float[np.ndarray, "d_q"]) -> str | None:
+        """Why a trial is over before its time at measured positions `q`; None if it is not."""
+        for p, value in zip(self.positions, q, strict=True):
+            if p.safe is not None and not p.safe[0] <= value <= p.safe[1]:
+                return (
+                    f"{p.name} was {value:.4g} {p.unit}, outside of its safe range {p.safe[0]:.4g} to {p.safe[1]:.4g}"
+                )
+        return "the task's end was reached" if self.ends is not None and bool(self.ends(q)) else None
 
     def total_cost(self, q: Float[np.ndarray, "samples d_q"]) -> float:
         """Σ c(q_t) over a trial; one that ended early is charged as if it had stayed where it ended."""
@@ -163,8 +181,10 @@ class Task:
                     f"{p.name!r} is commanded by {p.commanded!r}, which is no input of task {self.name!r}: name one of "
                     f"{', '.join(i.name for i in self.inputs)}."
                 )
-            if p.bounds is not None and not p.bounds[0] < p.bounds[1]:
-                raise UserError(f"The bounds of {p.name!r} must be a lower and an upper one, got {p.bounds}.")
+            for what in ("bounds", "safe"):
+                pair = getattr(p, what)
+                if pair is not None and not (len(pair) == 2 and pair[0] < pair[1]):
+                    raise UserError(f"{p.name!r} needs a lower and an upper value as {what}, got {pair}.")
         if len(self.commands) == len(self.positions):
             raise UserError(f"All positions of task {self.name!r} are commanded: there is nothing to be learned.")
         for i in self.inputs:

@@ -18,6 +18,8 @@ class Trial:
     true: Float[np.ndarray, "samples d_q"] | None = None
     velocity: Float[np.ndarray, "samples d_q"] | None = None
     """The true velocities, likewise."""
+    ended: str = ""
+    """Why it was over before its time, just after it was executed."""
 
     @property
     def steps(self) -> int:

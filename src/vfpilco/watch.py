@@ -15,6 +15,9 @@ class Watcher:
     def step(self, done: int, total: int, cost: float) -> None:
         """Gradient steps have been made or saved; `cost` is the particles' latest mean."""
 
+    def ready(self, trial: int) -> None:
+        """The plant is about to be reset and run: return when it may be."""
+
     def executed(self, row: dict[str, Any]) -> None:
         """The plant was run; `row` is the line of results.jsonl."""
 
@@ -28,6 +31,7 @@ class Noting(Watcher):
 
     def __init__(self, other: Watcher) -> None:
         self.phase, self.step, self.executed, self.other = other.phase, other.step, other.executed, other
+        self.ready = other.ready
         self.notes: list[str] = []
 
     def note(self, text: str) -> None:

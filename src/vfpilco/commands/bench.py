@@ -10,7 +10,7 @@ from rich.console import Console
 from vfpilco.arguments import parse
 from vfpilco.bench import SIZES, bench
 from vfpilco.display import bench_table
-from vfpilco.learn import MOST_POINTS
+from vfpilco.learner import MOST_POINTS
 from vfpilco.settings import whole
 
 

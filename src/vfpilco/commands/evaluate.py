@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +10,11 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from vfpilco import tasks
 from vfpilco.arguments import parse
 from vfpilco.display import short
-from vfpilco.errors import UserError
 from vfpilco.evaluate import evaluate
 from vfpilco.runfolder import RunFolder
+from vfpilco.runs import task_of
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,10 @@ class Arguments:
     """Whose policy: that of this trial; the last one if not given."""
     seed: int = 0
     """Fixes the episodes."""
+    task: str | None = None
+    """The task, if it is not a built-in one and its file has moved."""
+    plant: str | None = None
+    """Another plant: tcp://host:port or gym:ID."""
     json: bool = False
     """Print the results as one JSON object."""
 
@@ -37,10 +41,9 @@ def run(argv: list[str]) -> None:
     """`vfpilco evaluate RUN`: success rate and cost."""
     args = parse(Arguments, argv, "evaluate")
     folder = RunFolder(args.run)
-    name = folder.header()["task"]["name"]
-    if name not in tasks.names():
-        raise UserError(f"{args.run} is of your own task {name!r}: evaluate it from Python with vfpilco.evaluate.")
-    task = tasks.load(name)
+    task = task_of(folder, args.task)
+    if args.plant is not None:
+        task = dataclasses.replace(task, plant=args.plant)
     found = evaluate(task, folder.policy(args.trial), args.episodes, args.seed)
     summary = {"run": str(args.run), "trial": args.trial, **found.summary()}
     if args.json:

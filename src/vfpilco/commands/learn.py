@@ -15,14 +15,17 @@ from typing import Annotated, Any
 from rich.console import Console
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
-from vfpilco import tasks
+from vfpilco import taskfile, tasks
 from vfpilco.arguments import parse
 from vfpilco.display import Display, posterior_sentence, results_table
+from vfpilco.dryrun import dry_run
 from vfpilco.errors import UserError
-from vfpilco.learn import MOST_POINTS, Result, learn
+from vfpilco.learn import learn
+from vfpilco.learner import MOST_POINTS, Result
 from vfpilco.picture import draw_run, photograph_run
 from vfpilco.runfolder import RunFolder, check_free
 from vfpilco.settings import Settings, whole
+from vfpilco.task import Task
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Arguments:
     """Learn a task from scratch."""
 
     task: Annotated[Positional[str], arg(metavar="TASK")]
-    """What to learn; `vfpilco tasks` lists what there is."""
+    """What to learn: a built-in task (`vfpilco tasks` lists them), or a Python file of your own."""
     settings: OmitArgPrefixes[Settings]
     seed: int = 0
     """Fixes everything random: the same seed on the same machine gives the same result."""
@@ -38,6 +41,12 @@ class Arguments:
     """How many policies to learn and run on the plant."""
     out: Path | None = None
     """Folder for everything the run leaves behind; a new one under runs/ if not given."""
+    plant: str | None = None
+    """Another plant under the task: tcp://host:port or gym:ID."""
+    dry_run: bool = False
+    """Only try the plant: bring it to its start and hold inputs of zero for a trial; learn nothing, write nothing."""
+    wait: bool = False
+    """Before every trial wait for a person to put the machine in its start and press Enter."""
     resume: bool = False
     """Go on with the run in --out, if there is one; what is not given is as it was, and --trials may be raised."""
     quiet: bool = False
@@ -48,23 +57,28 @@ class Arguments:
 
 def run(argv: list[str]) -> None:
     """`vfpilco learn TASK …`: learn, show, save."""
-    name = next((word for word in argv if word in tasks.names()), None)
+    name = next((word for word in argv if word in tasks.names() or taskfile.names_task(word)), None)
     usual = None if name is None else tasks.load(name)
     given: dict[str, Any] = (
         {"settings": Settings()} if usual is None else {"settings": usual.settings, "trials": usual.trials}
     )
     args = parse(Arguments, argv, "learn", **given)
-    task = tasks.load(args.task)
+    task = usual if args.task == name and usual is not None else tasks.load(args.task)
+    if args.plant is not None:
+        task = dataclasses.replace(task, plant=args.plant)
+    if args.dry_run:
+        show_dry_run(task, args.json)
+        return
     if args.resume and args.out is None:
         raise UserError("To go on with a run its folder is needed: name it with --out.")
     if args.resume and (args.out / "run.json").exists():
         args = parse(Arguments, argv, "learn", **begun_with(args.out, given))
     whole("trials", args.trials, 1, MOST_POINTS)
-    out = args.out or free_folder(Path("runs"), f"{args.task}-seed{args.seed}")
+    out = args.out or free_folder(Path("runs"), f"{task.name}-seed{args.seed}")
     if not args.resume:
         check_free(out)
     console = Console(stderr=args.json)
-    with Display(console, args.trials, quiet=args.quiet or args.json) as display:
+    with Display(console, args.trials, quiet=args.quiet or args.json, wait=args.wait) as display:
         chosen = {f.name: getattr(args.settings, f.name) for f in dataclasses.fields(Settings)}
         try:
             result = learn(
@@ -75,11 +89,22 @@ def run(argv: list[str]) -> None:
             if not (out / "run.json").exists():
                 raise
             command = ["vfpilco", "learn", args.task, "--out", str(out), "--resume"]
+            command += ["--plant", args.plant] if args.plant else []
             raise KeyboardInterrupt(f"stopped; go on with: {shlex.join(command)}") from stopped
     if args.json:
         print(json.dumps({"run": str(out), "pictures": pictures, "notes": display.notes, "results": result.rows}))
     elif not args.quiet:
         finish(console, result, out, pictures)
+
+
+def show_dry_run(task: Task, as_json: bool) -> None:
+    """What the plant does when it is held still."""
+    tried = dry_run(task)
+    if as_json:
+        print(json.dumps(dataclasses.asdict(tried)))
+        return
+    for line in tried.sentences():
+        print(line)
 
 
 def begun_with(out: Path, given: dict[str, Any]) -> dict[str, Any]:

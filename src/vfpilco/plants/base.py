@@ -11,7 +11,11 @@ from vfpilco.sensors import Sensor
 
 @runtime_checkable
 class Plant(Protocol):
-    """A machine that can be brought to its start, driven one sample at a time, and stopped."""
+    """A machine that can be brought to its start, driven one sample at a time, and stopped.
+
+    One that can be over before its time says so by an attribute `over`, True after the step that ended it. A simulated
+    one may tell `true_positions` and `true_velocities`, by which a trial is judged.
+    """
 
     def reset(self, seed: int) -> np.ndarray:
         """Go to the start position at rest and return the measured positions; `seed` fixes whatever is random."""

@@ -18,6 +18,8 @@ __all__ = ["KINDS", "LinearRBFNetwork", "NeuralNetwork", "Params", "Policy", "RB
 
 MARGIN = 0.3
 """How far from the angles to be followed basis functions start, in rad."""
+WEIGHTS = 0.1
+"""A step of a weight, of that of a gain."""
 FASTEST = 10.0
 """How much faster gains may be learned than other parameters."""
 
@@ -47,16 +49,22 @@ def make(kind: str, size: int, representation: Representation, task: Task, explo
 def speeds(policy: Policy, params: Params, task: Task, trials: list[Trial]) -> Params:
     """How many times faster than the others each parameter is to be learned, given all trials so far.
 
+    Weights and gains are in the unit of their input, so their steps are shares of its limit. Weights act together, as
+    many as there are basis functions near by, and make smaller steps than gains.
+
     Gains on the error from a reference are learned in units of the errors that an exploration made. As the errors
     become smaller from trial to trial, larger gains are called for: faster by as much as the last errors were smaller.
     """
     usual = {name: np.ones(np.shape(value)) for name, value in params.items()}
+    shares = {"weights": WEIGHTS, "gains": 1.0} if isinstance(policy, RBFNetwork) else {}
+    for name in shares.keys() & usual.keys():
+        usual[name] *= shares[name] * task.limits
     if task.reference is None or not isinstance(policy, LinearRBFNetwork):
         return usual
     last = trials[-1].q
     errors = [spread(column) for column in (task.reference[: len(last)] - last).T]
     units = np.asarray(policy.scale[-len(errors) :])
-    usual["gains"][-len(errors) :] = np.clip(units / errors, 1.0, FASTEST)[:, None]
+    usual["gains"][-len(errors) :] *= np.clip(units / errors, 1.0, FASTEST)[:, None]
     return usual
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+from vfpilco import taskfile
 from vfpilco.errors import unknown
 from vfpilco.task import Task
 
@@ -15,7 +16,9 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Task:
-    """The built-in task called `name`."""
+    """The built-in task called `name`, or the one in a file of that name."""
+    if taskfile.is_file(name):
+        return taskfile.load(name)
     if name not in names():
         raise unknown("task", name, names())
     return importlib.import_module(f"{__name__}.{name}").task()

@@ -1,0 +1,34 @@
+"""`vfpilco new my_rig.py`: a task file to begin with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from vfpilco.arguments import parse
+from vfpilco.errors import UserError
+from vfpilco.files import write_whole
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Write a commented task file that can be learned as it is, to be changed to your own machine."""
+
+    file: Annotated[Positional[Path], arg(metavar="FILE")]
+    """The file to write; it must not exist yet, and end in .py."""
+
+
+def run(argv: list[str]) -> None:
+    """`vfpilco new FILE`."""
+    file: Path = parse(Arguments, argv, "new").file
+    if file.suffix != ".py":
+        raise UserError(f"A task is a Python file, got {file}: give it a name that ends in .py.")
+    if file.exists():
+        raise UserError(f"{file} exists already: choose another name.")
+    write_whole(file, files("vfpilco").joinpath("my_rig.template").read_text(encoding="utf-8"))
+    print(f"{file} is a pendulum that can be learned as it is:\n\n  vfpilco learn {file}\n")
+    print("Then make it yours, from top to bottom; vfpilco learn --dry-run tries the machine without moving it.")

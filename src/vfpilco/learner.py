@@ -1,0 +1,382 @@
+"""One run: the three phases of the method, repeated, with every outcome recorded as it happens (Sec. II-A)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from vfpilco import gp, policies
+from vfpilco.checkpoints import Checkpoints
+from vfpilco.comparison import compare
+from vfpilco.controller import LearnedPolicy
+from vfpilco.errors import Interrupted, PlantError, UserError
+from vfpilco.execute import Controller, execute, to_its_end
+from vfpilco.gp import Model
+from vfpilco.kernels import Form
+from vfpilco.limits import gentleness, slew_of
+from vfpilco.methods import represent
+from vfpilco.optimise import improve, start
+from vfpilco.particles import Rollout, Simulator
+from vfpilco.plants.base import Plant
+from vfpilco.policies import Params, Policy
+from vfpilco.realtime import Punctuality
+from vfpilco.representation import TrainingSet
+from vfpilco.runfolder import RunFolder
+from vfpilco.sensors import Spreading, described
+from vfpilco.settings import Settings
+from vfpilco.task import Task
+from vfpilco.trial import Trial
+from vfpilco.watch import Noting, Watcher
+
+MOST_POINTS = 10_000
+"""Training points beyond which a fit would take hours and tens of gigabytes."""
+
+
+@dataclass
+class Result:
+    """What a run has learned so far."""
+
+    task: Task
+    settings: Settings
+    seed: int
+    trials: list[Trial] = field(default_factory=list)
+    """Every execution on the plant, explorations first."""
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    """The lines of results.jsonl."""
+    policy: LearnedPolicy | None = None
+    model: Model | None = None
+
+    @property
+    def successes(self) -> list[bool]:
+        """Whether each policy's trial succeeded, trial 1 first."""
+        return [row["success"] for row in self.rows if row["kind"] == "policy"]
+
+
+class Learner:
+    """One run: the three phases, repeated, with every outcome recorded as it happens."""
+
+    def __init__(
+        self,
+        task: Task,
+        plant: Plant | None,
+        settings: Settings,
+        seed: int,
+        trials: int,
+        folder: RunFolder | None,
+        watch: Watcher,
+    ) -> None:
+        if settings.sensor != "task":
+            task = replace(task, sensor=described(settings.sensor, len(task.positions)))
+        self.task, self.settings, self.seed, self.trials = task, settings, seed, trials
+        self.folder, self.watch = folder, Noting(watch)
+        self.result = Result(task, settings, seed)
+        self.representation = represent(task, settings)
+        kinds = tuple(self.representation.input_kinds())
+        self.form = Form(settings.kernel, kinds)
+        self.form.start(np.ones(len(kinds)))  # a kernel that does not fit is refused before the plant moves
+        self.slew = slew_of(settings.slew, task.limits)
+        self.key = jax.random.key(seed)
+        self.plant = plant
+        self.padded_rows()
+        if plant is not None and self.representation.full_state and not hasattr(plant, "true_velocities"):
+            raise UserError(
+                f"The plant of task {task.name!r} does not tell its true state (true_positions, true_velocities), as "
+                "the method full-state needs: choose --method vf or pms."
+            )
+
+    def padded_rows(self) -> int:
+        """The size that training sets are padded to: that of the last trial."""
+        each, trials = self.representation.rows(self.task.horizon), self.trials
+        known = sum(self.representation.rows(trial.steps) for trial in self.result.trials)
+        missing = trials - 1 - len(self.result.successes) + max(self.task.explorations - len(self.explored), 0)
+        # Whole trials, as many as there will be: the same size from the first one on, also where some end early.
+        due = max(trials - 1 + max(self.task.explorations, len(self.explored)), -(-known // each) + max(missing, 0))
+        if due * each > MOST_POINTS:
+            raise UserError(
+                f"{trials} trials of {self.task.horizon} samples would be {due * each} training points, and at most "
+                f"{MOST_POINTS} can be learned from: ask for fewer trials."
+            )
+        return due * each
+
+    def restore(self) -> None:
+        """Take up what the folder holds."""
+        assert self.folder is not None
+        self.folder.check()
+        result = self.result
+        result.rows = self.folder.results()
+        result.trials = [self.folder.trial(i, len(self.task.positions)) for i in range(len(result.rows))]
+        for row in result.rows:
+            self.watch.executed(row)
+        last = len(result.successes)
+        if last:
+            result.model = Model.from_arrays(*self.folder.arrays("models", last))
+            result.policy = self.folder.policy(last)
+            if not self.folder.has("policy.safetensors"):
+                self.folder.add_policy(last, result.policy)
+
+    def run(self) -> Result:
+        """Explore, then learn, improve and execute until the last trial; what is done already is not done again."""
+        if not self.result.successes:
+            for i in range(len(self.explored), self.task.explorations):
+                self.explore(i)
+        for trial in range(len(self.result.successes) + 1, self.trials + 1):
+            self.execute_policy(trial, *self.propose(trial))
+        return self.result
+
+    @property
+    def explored(self) -> list[Trial]:
+        """The trials without a policy."""
+        rows = zip(self.result.trials, self.result.rows, strict=False)
+        return [trial for trial, row in rows if row["kind"] == "explore"]
+
+    def propose(self, trial: int) -> tuple[LearnedPolicy, Rollout]:
+        """The policy to be tried next, learned from all trials so far, and what is predicted of it."""
+        s = self.settings
+        self.data()  # is there anything to learn from?
+        policy = policies.make(s.policy, s.basis_functions, self.representation, self.task, self.explored)
+        limits = tuple(gentleness(s.gentle, trial) * limit for limit in self.task.limits.tolist())
+        policy = replace(policy, limits=limits)  # pyright: ignore[reportArgumentType]
+        before = None if self.result.policy is None else self.result.policy.params
+        model = self.learn_model(trial)
+        learned = self.update_policy(trial, policy, model, before)
+        return learned, self.predict(trial, learned, model)
+
+    # -- the phases ----------------------------------------------------------------------------------------------
+
+    def explore(self, i: int) -> None:
+        """Apply exploring inputs; the same seed gives the same ones to every method."""
+        self.watch.phase(0, "exploring")
+        share, controller = self.settings.gentle, self.task.exploring(self.seed, i)
+        trial = self.on_plant(0, lambda q: share * np.asarray(controller(q)))
+        self.record(trial, {"kind": "explore"})
+
+    def learn_model(self, trial: int) -> Model:
+        """Model learning: one GP per joint on all data so far."""
+        self.watch.phase(trial, "learning the model")
+
+        def fitted() -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+            settings = self.settings
+            known = self.task.sensor.spread() if isinstance(self.task.sensor, Spreading) else ()
+            least = self.representation.least_noise(known) if known else None
+            model = gp.fit(
+                self.data(), self.padded_rows(), settings.inducing or None, self.result.model, self.form, least
+            )
+            for remark in model.remarks:
+                self.watch.note(remark)
+            return model.arrays(), model.about()
+
+        self.result.model = model = Model.from_arrays(*self.done_once("models", trial, "model", fitted))
+        return model
+
+    def update_policy(self, trial: int, policy: Policy, model: Model, before: Params | None) -> LearnedPolicy:
+        """Policy update: gradient steps on the particles' expected cost."""
+        self.watch.phase(trial, "improving the policy")
+        if self.folder is not None and self.folder.has(f"policies/{trial:03d}.safetensors"):
+            learned = self.folder.policy(trial)
+            Checkpoints(self.folder, trial, self.watch).remove()
+            self.watch.notes += self.folder.arrays("optimisations", trial)[1]["notes"]
+        else:
+            learned = self.improve_policy(trial, policy, model, before)
+        self.result.policy = learned
+        return learned
+
+    def improve_policy(self, trial: int, policy: Policy, model: Model, before: Params | None) -> LearnedPolicy:
+        """Optimise from the last checkpoint on, and keep the policy."""
+        simulator = self.simulator(policy)
+        posterior = model.posterior.cast(self.settings.precision)
+        key = self.key_for(trial, 0)
+        keeper = Checkpoints(self.folder, trial, self.watch)
+        with self.timed(trial, "policy"):
+            begin = start(simulator, before, self.settings, key)
+            now = keeper.standing(begin, self.settings.shards)
+            speeds = policies.speeds(policy, begin.progress.params, self.task, self.result.trials)
+            found = improve(simulator, posterior, before, self.settings, key, self.watch, now, keeper, speeds)
+        learned = LearnedPolicy(self.representation, policy, found.params, self.task.reference, self.slew)
+        if self.folder is not None:
+            self.folder.add_arrays("optimisations", trial, {"cost": found.costs}, notes=keeper.notes)
+            self.folder.add_policy(trial, learned)
+            keeper.remove()
+        return learned
+
+    def predict(self, trial: int, learned: LearnedPolicy, model: Model) -> Rollout:
+        """The particles of the trial to come."""
+        self.watch.phase(trial, "predicting")
+        posterior = model.posterior.cast(self.settings.precision)
+        # What the model gets wrong at one sample it gets wrong at the next one too: errors drawn anew at every step
+        # average out and make a band that is too narrow.
+        simulator = self.simulator(learned.policy, self.settings.persistence)
+
+        def simulated() -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+            key, particles = self.key_for(trial, 1), self.settings.particles
+            rollout = _simulate(simulator, learned.params, posterior, key, particles)
+            return {name: np.asarray(array) for name, array in rollout._asdict().items()}, {}
+
+        return Rollout(**self.done_once("predictions", trial, "prediction", simulated)[0])  # pyright: ignore
+
+    def execute_policy(self, trial: int, learned: LearnedPolicy, predicted: Rollout) -> None:
+        """Policy execution: run it on the plant, and compare with what was predicted."""
+        self.watch.phase(trial, "running on the plant")
+        learned.reset()
+        self.record_policy(trial, self.on_plant(trial, learned), predicted)
+
+    def record_policy(self, trial: int, executed: Trial, predicted: Rollout) -> None:
+        """Keep the execution of a policy, with what was predicted of it."""
+        model = self.result.model
+        assert model is not None
+        against = (model, self.representation, self.data(), self.padded_rows(), self.watch.note)
+        self.record(executed, {"kind": "policy", "trial": trial, **compare(executed, predicted, *against)})
+
+    def hear(self, trial: Trial) -> None:
+        """Take in a trial that happened elsewhere: of the policy that was asked for, or else an exploration."""
+        assert self.folder is not None
+        self.folder.add_trial(len(self.result.trials), trial, self.columns)
+        asked = len(self.result.successes) + 1
+        if not self.folder.has(f"predictions/{asked:03d}.safetensors"):
+            self.record(trial, {"kind": "explore"})
+            return
+        self.result.model = Model.from_arrays(*self.folder.arrays("models", asked))
+        self.result.policy = self.folder.policy(asked)
+        predicted = Rollout(**self.folder.arrays("predictions", asked)[0])  # pyright: ignore
+        self.record_policy(asked, trial, predicted)
+
+    # -- what serves them ----------------------------------------------------------------------------------------
+
+    def data(self) -> TrainingSet:
+        """The training set of all trials so far."""
+        data = TrainingSet.join([self.representation.training_set(trial) for trial in self.result.trials])
+        if not len(data.x):
+            raise UserError(
+                f"All trials of task {self.task.name!r} so far ended within a few samples: nothing can be learned from "
+                "them. Explore more gently, or end a trial later."
+            )
+        return data
+
+    def simulator(self, policy: Policy, persistence: float = 0.0) -> Simulator:
+        """The particle simulation of this task under `policy`."""
+        task = self.task
+        reference = None if task.reference is None else tuple(map(tuple, task.reference.tolist()))
+        price = self.settings.input_penalty / len(task.inputs)
+        return Simulator(
+            self.representation,
+            policy,
+            task.sensor,
+            task.start,
+            task.cost,
+            task.horizon,
+            persistence,
+            reference,
+            self.slew,
+            tuple(price / limit**2 for limit in task.limits.tolist()) if price else None,
+        )
+
+    def key_for(self, trial: int, purpose: int) -> jax.Array:
+        """A random key of its own for everything a trial draws."""
+        return jax.random.fold_in(jax.random.fold_in(self.key, trial), purpose)
+
+    def done_once(
+        self, kind: str, trial: int, phase: str, work: Callable[[], tuple[dict[str, np.ndarray], dict[str, Any]]]
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """The arrays that `work` gives, or gave before the run was stopped, with the notes that were made then."""
+        if self.folder is not None and self.folder.has(f"{kind}/{trial:03d}.safetensors"):
+            arrays, about = self.folder.arrays(kind, trial)
+            self.watch.notes += about["notes"]
+            return arrays, about
+        said = len(self.watch.notes)
+        with self.timed(trial, phase):
+            arrays, about = work()
+        if self.folder is not None:
+            self.folder.add_arrays(kind, trial, arrays, **about, notes=self.watch.notes[said:])
+        return arrays, about
+
+    def on_plant(self, trial: int, controller: Controller) -> Trial:
+        """Run a trial on the plant and keep it at once; one that fails is kept as a partial file and ends the run."""
+        task, index = self.task, len(self.result.trials)
+        assert self.plant is not None
+        seed = int(np.random.SeedSequence([self.seed, 1_000_000 + index]).generate_state(1)[0])
+        punctuality = None if task.realtime is None else Punctuality(task.realtime, task.sampling_time)
+        how: dict[str, Any] = {
+            "full_state": self.representation.full_state,
+            "slew": self.slew,
+            "punctuality": punctuality,
+        }
+        if self.folder is None:
+            self.watch.ready(trial)
+            return execute(task, self.plant, controller, seed, **how)
+        d_q = len(task.positions)
+        if self.folder.logged_trial(index, self.columns, d_q, task.sampling_time, partial(to_its_end, task)):
+            return self.folder.trial(index, d_q)
+        self.watch.ready(trial)
+        log = self.folder.log_trial(index, self.columns, task.sampling_time, task.horizon)
+        with self.timed(trial, "plant"):
+            try:
+                executed = execute(task, self.plant, controller, seed, log, **how)
+            except (PlantError, Interrupted) as error:
+                if error.partial is not None and self.is_finished(error.partial):
+                    self.folder.keep_trial(index, to_its_end(task, error.partial), self.columns, log)
+                raise
+            finally:
+                log.close()
+                if punctuality is not None:
+                    self.folder.add_punctuality(index, punctuality)
+            self.folder.keep_trial(index, executed, self.columns, log)
+        if punctuality is not None:
+            self.folder.add_timing({"trial": trial, "phase": "samples", **punctuality.summary()})
+        if executed.ended:
+            self.watch.other.note(f"The trial was ended after {executed.duration:.3g} s: {executed.ended}.")
+        return executed
+
+    def is_finished(self, trial: Trial) -> bool:
+        """Whether an execution that failed did so only when it was over."""
+        over = trial.steps and (self.task.over(trial.q[-1]) or getattr(self.plant, "over", False))
+        return trial.steps == self.task.horizon or bool(over)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of positions and inputs, as they stand in the CSV files."""
+        return [p.name for p in self.task.positions] + [i.name for i in self.task.inputs]
+
+    def record(self, trial: Trial, row: dict[str, Any]) -> None:
+        """Keep an execution and its line in the results, and tell about it."""
+        experience = sum((t.duration for t in self.result.trials), 0.0)
+        index = len(self.result.trials)
+        self.result.trials.append(trial)
+        row = {
+            "file": f"trials/{index:03d}.csv",
+            **row,
+            "experience_s": experience,
+            **self.task.judge(trial.judged),
+        }
+        if trial.steps < self.task.horizon:
+            row["ended_s"] = trial.duration
+        predicted = row.get("predicted_cost")
+        if predicted and not predicted["low"] <= row["cost"] <= predicted["high"]:
+            self.watch.note(
+                f"Trial {row['trial']}: the real cost {row['cost']:.1f} is outside the predicted 95 % band "
+                f"{predicted['low']:.1f} to {predicted['high']:.1f}; the model is not yet right where the policy goes."
+            )
+        row["notes"], self.watch.notes = self.watch.notes, []
+        self.result.rows.append(row)
+        if self.folder is not None:
+            self.folder.add_result(row)
+        self.watch.executed(row)
+
+    @contextmanager
+    def timed(self, trial: int, phase: str) -> Iterator[None]:
+        """Note how long a phase took, in timings.jsonl alone."""
+        begin = time.perf_counter()
+        yield
+        if self.folder is not None:
+            self.folder.add_timing({"trial": trial, "phase": phase, "seconds": time.perf_counter() - begin})
+
+
+@partial(jax.jit, static_argnames=("simulator", "particles"))
+def _simulate(simulator: Simulator, params: Params, posterior: Any, key: jax.Array, particles: int) -> Rollout:
+    return simulator.rollout(jax.tree.map(jnp.asarray, params), posterior, key, particles)

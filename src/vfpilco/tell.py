@@ -1,0 +1,88 @@
+"""Runs whose trials happen elsewhere: they are told of logged trials, and asked for the next policy."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vfpilco.comparison import cost_band
+from vfpilco.controller import LearnedPolicy
+from vfpilco.errors import UserError
+from vfpilco.learn import begin, known_settings, new, reopen
+from vfpilco.learner import Result
+from vfpilco.runfolder import RunFolder
+from vfpilco.settings import Settings
+from vfpilco.task import Task
+from vfpilco.trial import Trial
+from vfpilco.watch import Watcher
+
+
+def tell(
+    run: str | Path,
+    task: Task,
+    trials: Sequence[Trial],
+    *,
+    seed: int | None = None,
+    watch: Watcher | None = None,
+    **settings: Any,
+) -> Result:
+    """Add logged trials to the run in the folder `run`, which is begun if there is none.
+
+    The first trial after a policy was asked for is that policy's; all others count as exploration.
+    """
+    known_settings(settings)
+    task.check()
+    if not trials:
+        raise UserError("There is no trial to tell: give at least one.")
+    folder, watch = RunFolder(run), watch or Watcher()
+    with folder.held():
+        if folder.has("run.json"):
+            learner = reopen(task, None, folder, watch, seed=seed, settings=settings)
+        else:
+            learner = new(task, None, folder, watch, seed=seed, settings=settings)
+            begin(learner)
+        for trial in trials:
+            learner.hear(trial)
+        return learner.result
+
+
+class Asked(NamedTuple):
+    """The answer to `ask`."""
+
+    trial: int
+    """The trial that the policy is for."""
+    policy: LearnedPolicy
+    predicted_cost: dict[str, float]
+    """What that trial is expected to cost: mean, low and high."""
+
+
+def ask(run: str | Path, task: Task, *, watch: Watcher | None = None, **settings: Any) -> Asked:
+    """Learn from all that the run was told: the policy for the next trial.
+
+    Asked again before it is told more, it gives the same policy at once. `settings` may change until the first policy.
+    """
+    known_settings(settings)
+    folder, watch = RunFolder(run), watch or Watcher()
+    task.check()
+    header = folder.header()
+    with folder.held():
+        if settings and not folder.has("models/001.safetensors"):
+            header = change_settings(folder, header, task, settings)
+        trial = 1 + sum(row["kind"] == "policy" for row in folder.results())
+        trials = max(trial, int(header["trials"]))
+        learner = reopen(task, None, folder, watch, trials=trials, settings=settings)
+        if not learner.result.trials:
+            raise UserError(f"{run} has been told of no trial yet: tell it one with vfpilco tell.")
+        policy, predicted = learner.propose(trial)
+        return Asked(trial, policy, cost_band(predicted))
+
+
+def change_settings(folder: RunFolder, header: dict[str, Any], task: Task, settings: dict[str, Any]) -> dict[str, Any]:
+    """Write other settings down for a run that has no policy yet."""
+    chosen = dataclasses.replace(Settings(**header["settings"]), **settings)
+    chosen.check(trials=header["trials"], seed=header["seed"], horizon=task.horizon)
+    header = {**header, "settings": dataclasses.asdict(chosen)}
+    folder.write_header(header)
+    return header

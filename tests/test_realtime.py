@@ -1,0 +1,184 @@
+import dataclasses
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import vfpilco
+from vfpilco.errors import PlantError
+from vfpilco.execute import execute
+from vfpilco.gp import Model
+from vfpilco.learner import Learner
+from vfpilco.particles import Rollout
+from vfpilco.plants.cartpole import CartPole
+from vfpilco.policies import RBFNetwork
+from vfpilco.realtime import Clock, Punctuality, RealTime
+from vfpilco.runfolder import RunFolder
+
+SMALL = {"particles": 4, "basis_functions": 5, "steps": 4, "inducing": 16, "shards": 2}
+
+
+class Slow(CartPole):
+    """Keeps time by a clock; some samples take longer."""
+
+    delays: dict[int, float] = {}  # noqa: RUF012
+
+    def reset(self, seed):
+        self.clock, self.count, self.stopped = Clock(self.sampling_time), 0, 0
+        return super().reset(seed)
+
+    def step(self, u):
+        self.count += 1
+        time.sleep(self.delays.get(self.count, 0.0))
+        self.clock.wait()
+        return super().step(u)
+
+    def stop(self):
+        self.stopped += 1
+
+
+class Hearing(vfpilco.Watcher):
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def quick_task(**changes):
+    """Cart-pole at 200 Hz for a tenth of a second, in real time."""
+    base = vfpilco.task("cartpole")
+    plant = Slow(0.005, base.sensor)
+    return plant, dataclasses.replace(
+        base, plant=lambda: plant, sampling_time=0.005, horizon=20, success=lambda q: False, **changes
+    )
+
+
+def test_a_clock_keeps_its_rate_and_catches_up_after_a_late_sample():
+    clock = Clock(0.005)
+    clock.start()
+    begun, late = time.perf_counter(), []
+    for i in range(20):
+        time.sleep(0.012 if i == 7 else 0)
+        late.append(clock.wait())
+    assert time.perf_counter() - begun == pytest.approx(0.1, abs=0.02)
+    assert late[7] > 0.006
+    assert time.perf_counter() >= begun + 0.1
+
+
+def test_lateness_and_computing_time_of_every_sample_are_recorded():
+    plant, task = quick_task()
+    plant.delays = {5: 0.02}
+    punctuality = Punctuality(RealTime(most_missed=100), task.sampling_time)
+    trial = execute(task, plant, lambda q: np.zeros(1), 0, punctuality=punctuality)
+    assert trial.steps == 20
+    assert len(punctuality.late) == 21
+    assert len(punctuality.computing) == 20
+    assert punctuality.late[5] > 0.01
+    summary = punctuality.summary()
+    assert summary["latest_s"] == max(punctuality.late)
+    assert 0 < summary["late_share"] <= 1
+    rows = punctuality.to_csv().splitlines()
+    assert rows[0] == "sample,late_s,computing_s"
+    assert len(rows) == 22
+    assert rows[-1].endswith(",")
+
+
+def test_too_many_missed_deadlines_stop_the_plant_and_keep_the_data(tmp_path):
+    plant, task = quick_task(realtime=RealTime(most_missed=2), trials=1)
+    plant.delays = dict.fromkeys(range(8, 20), 0.02)
+    with pytest.raises(PlantError, match=r"3 samples came more than 5 ms late.*the plant was stopped"):
+        vfpilco.learn(task, out=tmp_path / "a", **SMALL)
+    assert plant.stopped == 1
+    partial = (tmp_path / "a/trials/000.partial.csv").read_text().splitlines()
+    assert 8 <= len(partial) - 1 < 20
+    assert len((tmp_path / "a/trials/000.timing.csv").read_text().splitlines()) >= 8
+
+
+def test_a_run_in_real_time_keeps_how_punctual_it_was(tmp_path):
+    _, task = quick_task(realtime=RealTime(most_missed=1000), trials=1)
+    result = vfpilco.learn(task, out=tmp_path / "a", **SMALL)
+    assert len(result.rows) == 2
+    timings = (tmp_path / "a/timings.jsonl").read_text()
+    assert timings.count('"samples"') == 2
+    assert "late_share" in timings
+    assert (tmp_path / "a/trials/001.timing.csv").exists()
+    RunFolder(tmp_path / "a").check()
+
+
+def test_a_position_outside_of_its_safe_range_ends_the_trial_and_is_learned_from(tmp_path):
+    base = vfpilco.task("cartpole")
+    cart = dataclasses.replace(base.positions[0], safe=(-0.4, 0.4))
+    task = dataclasses.replace(base, positions=(cart, base.positions[1]))
+    heard = Hearing()
+    result = vfpilco.learn(task, seed=1, trials=1, out=tmp_path / "a", watch=heard, **SMALL)
+    row, trial = result.rows[0], result.trials[0]
+    assert trial.steps < task.horizon
+    assert np.all(np.abs(trial.q[:, 0]) <= 0.4)
+    assert row["ended_s"] == trial.duration
+    assert "p was " in heard.notes[0]
+    assert "outside of its safe range -0.4 to 0.4" in heard.notes[0]
+    assert not row["success"]
+
+
+def test_slew_limit_holds_on_the_plant_in_the_particles_and_in_the_policy(tmp_path):
+    task = vfpilco.task("cartpole")
+    result = vfpilco.learn(task, seed=1, trials=1, out=tmp_path / "a", slew=0.05, **SMALL)
+    most = 0.05 * task.limits[0] * (1 + 1e-6)
+
+    def fastest(u):
+        return np.abs(np.diff(u, axis=0, prepend=0 * u[:1])).max()
+
+    assert 0.9 * most < fastest(result.trials[0].u) <= most
+    folder = RunFolder(tmp_path / "a")
+    learned, model = folder.policy(1), Model.from_arrays(*folder.arrays("models", 1))
+    again = np.array([learned(q) for q in result.trials[1].q[:-1]])
+    np.testing.assert_allclose(again, result.trials[1].u, atol=1e-9)
+    # One that wants more than it may.
+    wild = {**learned.params, "weights": 1e4 * learned.params["weights"]}
+    eager = vfpilco.LearnedPolicy(learned.representation, learned.policy, wild, slew=learned.slew)
+    assert 0.9 * most < fastest(np.array([eager(q) for q in result.trials[0].q])) <= most
+    simulator = Learner(task, None, result.settings, 1, 1, None, vfpilco.Watcher()).simulator(learned.policy)
+    rolled = simulator.rollout(wild, model.posterior.cast("float32"), jax.random.key(0), 4)
+    assert 0.9 * most < fastest(np.asarray(rolled.u)) <= most
+
+
+def test_gentle_uses_part_of_the_limits_and_more_in_every_trial(tmp_path):
+    task = vfpilco.task("cartpole")
+    gentle = vfpilco.learn(task, seed=1, trials=3, gentle=0.4, **SMALL)
+    usual = vfpilco.learn(task, seed=1, trials=1, **SMALL)
+    np.testing.assert_allclose(gentle.trials[0].u, 0.4 * usual.trials[0].u)
+    shares = [np.abs(trial.u).max() / task.limits[0] for trial in gentle.trials]
+    for share, most in zip(shares, (0.4, 0.6, 0.8, 1.0), strict=True):
+        assert share <= most + 1e-9
+    assert gentle.policy is not None
+    assert gentle.policy.policy.limits == pytest.approx((10.0,))
+
+
+def test_an_input_penalty_is_the_price_of_the_inputs_and_has_a_gradient():
+    task = vfpilco.task("cartpole")
+    rolled = Rollout(jnp.zeros((3, 2, 2)), jnp.array([[[5.0], [0.0]], [[10.0], [-5.0]]]), jnp.ones((3, 2)))
+
+    def simulator(price):
+        settings = dataclasses.replace(task.settings, input_penalty=price)
+        learner = Learner(task, None, settings, 1, 1, None, vfpilco.Watcher())
+        return learner.simulator(RBFNetwork((1.0,), (False,), (10.0,)))
+
+    assert float(simulator(0.0).expected_cost(rolled)) == 3.0
+    squares = ((0.5**2 + 0) + (1 + 0.5**2)) / 2  # of u / u_max, summed over time, the mean of two particles
+    assert float(simulator(0.2).expected_cost(rolled)) == pytest.approx(3 + 0.2 * squares)
+    slope = jax.grad(lambda u: simulator(0.2).expected_cost(rolled._replace(u=u)))(rolled.u)
+    np.testing.assert_allclose(slope, 0.2 * rolled.u / 10**2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("bad", [{"slew": -1.0}, {"gentle": 0.0}, {"gentle": 1.5}, {"input_penalty": -1.0}])
+def test_settings_that_make_no_sense_are_refused(bad):
+    with pytest.raises(vfpilco.UserError, match=next(iter(bad))):
+        vfpilco.learn(vfpilco.task("cartpole"), **bad)
+
+
+def test_real_time_rules_that_make_no_sense_are_refused():
+    with pytest.raises(vfpilco.UserError, match="late <= missed"):
+        RealTime(late=2.0, missed=1.0)
