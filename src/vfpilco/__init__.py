@@ -17,8 +17,10 @@ from vfpilco.errors import PlantError, UserError
 from vfpilco.evaluate import evaluate
 from vfpilco.exploration import Cosines, FilteredNoise, RandomPD, TriangularWaves
 from vfpilco.learn import Result, learn
+from vfpilco.plants.tcp import RemotePlant
 from vfpilco.representation import Features
 from vfpilco.sensors import GaussianNoise, Quantised
+from vfpilco.serve import serve
 from vfpilco.settings import Settings
 from vfpilco.start import GaussianStart, UniformStart
 from vfpilco.task import Input, Measure, Position, Task
@@ -38,6 +40,7 @@ __all__ = [
     "Position",
     "Quantised",
     "RandomPD",
+    "RemotePlant",
     "Result",
     "Settings",
     "Task",
@@ -47,5 +50,6 @@ __all__ = [
     "engine",
     "evaluate",
     "learn",
+    "serve",
     "task",
 ]
