@@ -146,7 +146,7 @@ class RemotePlant:
 
     def _ask(self, what: str, kind: str, seconds: float, **content: Any) -> Any:
         """Say one line and hear one: positions, or nothing if others are due."""
-        with self._trying(f" when asked to {what}", seconds) as deadline:
+        with self._trying(f", asked to {what},", seconds) as deadline:
             if self.wire is None:
                 raise Broken("is not connected", "reset it first")
             self.asked += 1
@@ -192,7 +192,7 @@ class RemotePlant:
             self._drop()
             raise
         self._drop()
-        raise PlantError(f"The plant at {self.address} {broken.did}{what}: {broken.remedy}.") from broken
+        raise PlantError(f"The plant at {self.address}{what} {broken.did}: {broken.remedy}.") from broken
 
     def _drop(self) -> None:
         """End a connection that is no good any more, with the word to stop for whoever still listens."""
