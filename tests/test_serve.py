@@ -3,6 +3,7 @@
 import contextlib
 import json
 import queue
+import re
 import shutil
 import signal
 import socket
@@ -393,7 +394,7 @@ def test_a_plant_that_fails_is_stopped_and_its_reason_told(failure, served, task
     expected = (
         r"said 'RuntimeError: the cable\\nbroke'" if recorder.broken else r"said 'the plant measured \[nan, 0.0\]'"
     )
-    with pytest.raises(vfpilco.PlantError, match=f"said '{expected}'"):
+    with pytest.raises(vfpilco.PlantError, match=expected):
         plant.step(np.array([9.0]))
     assert recorder.done == [("reset", 5), ("step", 9.0), "stop"]
     plant.stop()
@@ -427,3 +428,37 @@ def test_serve_refuses_what_cannot_be(options, expected, capsys):
     assert said.out == ""
     assert expected in said.err
     assert said.err.count("\n") == 1
+
+
+def test_the_conversation_in_the_documents_is_what_the_example_says(start):
+    block = re.search(r"```\n(←.*?)```", (ROOT / "docs/protocol.md").read_text(), flags=re.S)
+    assert block is not None
+    lines = [(line[0], json.loads(line[2:])) for line in block[1].splitlines()]
+    assert len(lines) == 12
+    with Learner(start("c", "--noiseless", "--patience", "20").place) as learner:
+        for who, message in lines:
+            if who == "→":
+                learner.say(message)
+            else:
+                answer = learner.hear()
+                assert answer.pop("positions", None) == pytest.approx(message.pop("positions", None), abs=1e-12)
+                assert answer == message
+
+
+def test_the_least_plant_in_the_documents_works(task, tmp_path):
+    code = re.search(r"```python\n(.*?)```", (ROOT / "docs/protocol.md").read_text(), flags=re.S)
+    assert code is not None
+    (tmp_path / "least.py").write_text(
+        code[1].replace("int(sys.argv[1])", "0").replace("PATIENCE = 1.0", "PATIENCE = 0.5")
+    )
+    program = Program([sys.executable, str(tmp_path / "least.py")])
+    try:
+        with RemotePlant.connect(program.url, task) as plant:
+            assert run(task, plant).shape == (task.horizon + 1, 2)
+            plant.reset(0)
+            program.says("TimeoutError", 3)
+            with pytest.raises(vfpilco.PlantError, match=r"closed the connection|was lost"):
+                plant.step(np.zeros(1))
+            assert run(task, plant).shape == (task.horizon + 1, 2)
+    finally:
+        program.end()
