@@ -422,13 +422,25 @@ static void hear(Server *server) {
     if (server->learner >= 0 && server->length == LONGEST) refuse(server, "a line is longer than 4096 bytes");
 }
 
-/* Say what the plant is; a second learner is sent away. */
-static void welcome(Server *server, int listener) {
-    const int learner = accept(listener, NULL, NULL), on = 1;
-    if (learner < 0) return; /* It may have gone again. */
+/* Lines go out at once, and a learner whose computer has lost power is noticed within half a minute. */
+static void prepare(int learner) {
+    const int on = 1;
     fcntl(learner, F_SETFL, fcntl(learner, F_GETFL) | O_NONBLOCK);
     setsockopt(learner, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(learner, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+#if defined TCP_KEEPIDLE && defined TCP_KEEPINTVL && defined TCP_KEEPCNT
+    const int idle = 10, interval = 5, count = 3;
+    setsockopt(learner, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(learner, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+    setsockopt(learner, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+#endif
+}
+
+/* Say what the plant is; a second learner is sent away. */
+static void welcome(Server *server, int listener) {
+    const int learner = accept(listener, NULL, NULL);
+    if (learner < 0) return; /* It may have gone again. */
+    prepare(learner);
     if (server->learner >= 0) {
         send_line(learner, 0, "{\"error\": \"busy with another learner\"}");
         close(learner);

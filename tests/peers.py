@@ -83,8 +83,8 @@ class Peer:
 class Program:
     """A plant that runs as a program of its own; what it prints is read as it comes."""
 
-    def __init__(self, command: list[str]) -> None:
-        command = [*command, "--address", "127.0.0.1:0"]
+    def __init__(self, command: list[str], port: int = 0) -> None:
+        command = [*command, "--address", f"127.0.0.1:{port}"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
         self.url = re.sub(r"^plant on ", "", self.says("plant on", 60))
 

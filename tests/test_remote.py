@@ -386,7 +386,7 @@ def test_a_plant_that_has_gone_for_good_is_told_with_its_stop(task):
         raise OSError
 
     with Peer(die) as peer, RemotePlant.connect(peer.url, task, QUICK) as plant:
-        with at_most(SLACK), pytest.raises(PlantError) as error:
+        with at_most(QUICK.stop + SLACK), pytest.raises(PlantError) as error:
             execute(task, plant, lambda q: np.zeros(1), 0)
         said = one_sentence(error)
         assert "closed the connection" in said

@@ -21,7 +21,8 @@ from peers import Program, at_most
 from vfpilco.cli import main
 from vfpilco.execute import execute
 from vfpilco.plants.cartpole import CartPole
-from vfpilco.plants.tcp import RemotePlant
+from vfpilco.plants.tcp import RemotePlant, Timeouts
+from vfpilco.serve import place
 
 ROOT = Path(__file__).parent.parent
 HELLO = {"type": "hello", "protocol": "vfpilco-plant", "version": 1}
@@ -55,8 +56,8 @@ def start(commands):
     """Starts an example with the given options; at the end it must go when told, without complaint."""
     with contextlib.ExitStack() as ends:
 
-        def start(name: str, *options: str) -> Program:
-            program = Program([*commands[name], *options])
+        def start(name: str, *options: str, port: int = 0) -> Program:
+            program = Program([*commands[name], *options], port)
             ends.callback(lambda: check(program.end()))
             return program
 
@@ -199,6 +200,31 @@ def test_a_second_learner_is_sent_away_and_does_not_disturb_the_first(name, star
             RemotePlant.connect(program.url, task)
         plant.step(np.zeros(1))
         plant.stop()
+
+
+@pytest.mark.parametrize("name", ["c", "python"])
+def test_a_learner_that_lost_its_connection_is_let_in_again_to_stop(name, start, task):
+    program = start(name, "--patience", "20")
+    with RemotePlant.connect(program.url, task, Timeouts(stop=2)) as plant:
+        for _ in range(30):
+            plant.reset(0)
+            plant._drop()
+            plant.stop()
+            assert not plant.moving
+
+
+def test_a_plant_that_was_killed_is_found_again_at_the_next_reset(commands, start, task):
+    program = Program([*commands["c"], "--patience", "20"])
+    with RemotePlant.connect(program.url, task, Timeouts(stop=0.5)) as plant:
+        plant.reset(0)
+        program.process.kill()
+        program.process.communicate()
+        with pytest.raises(vfpilco.PlantError, match=r"asked to step, (closed the connection|was lost)"):
+            plant.step(np.zeros(1))
+        with at_most(3), pytest.raises(vfpilco.PlantError, match=r"cannot be reached .* stands still\.$"):
+            plant.stop()
+        start("c", "--patience", "20", port=program.place[1])
+        assert run(task, plant).shape == (task.horizon + 1, 2)
 
 
 GARBAGE = {
@@ -414,6 +440,19 @@ def test_serve_as_a_command(task):
 
 
 @pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("5555", ("127.0.0.1", 5555)),
+        (":5555", ("127.0.0.1", 5555)),
+        ("tcp://0.0.0.0:1", ("0.0.0.0", 1)),
+        ("[::1]:5555", ("::1", 5555)),
+    ],
+)
+def test_only_a_host_that_is_named_is_listened_on_beside_this_computer(address, expected):
+    assert place(address) == expected
+
+
+@pytest.mark.parametrize(
     ("options", "expected"),
     [
         (["cartpol"], "did you mean 'cartpole'"),
@@ -448,9 +487,7 @@ def test_the_conversation_in_the_documents_is_what_the_example_says(start):
 def test_the_least_plant_in_the_documents_works(task, tmp_path):
     code = re.search(r"```python\n(.*?)```", (ROOT / "docs/protocol.md").read_text(), flags=re.S)
     assert code is not None
-    (tmp_path / "least.py").write_text(
-        code[1].replace("int(sys.argv[1])", "0").replace("PATIENCE = 1.0", "PATIENCE = 0.5")
-    )
+    (tmp_path / "least.py").write_text(code[1].replace("int(sys.argv[1])", "0"))
     program = Program([sys.executable, str(tmp_path / "least.py")])
     try:
         with RemotePlant.connect(program.url, task) as plant:

@@ -20,6 +20,9 @@ from vfpilco.plants.wire import Broken, Wire, left, number, shown
 if TYPE_CHECKING:
     from vfpilco.task import Task
 
+AGAIN = 0.1
+"""Seconds until a plant that could not be stopped is told again."""
+
 
 @dataclass(frozen=True)
 class Timeouts:
@@ -110,23 +113,22 @@ class RemotePlant:
         return self._ask("step", "positions", seconds, inputs=u.tolist())
 
     def stop(self) -> None:
-        """Have the plant stopped and be told so, over a new connection where there is none left."""
+        """Have the plant stopped and be told so; tried anew, over new connections, until time is up."""
         if not self.moving and self.wire is None:
             return
         deadline = time.monotonic() + self.timeouts.stop
-        problem: PlantError | None = None
-        for _ in range(2):  # Once more over a new connection where the present one turns out to be lost.
+        while True:
             try:
                 if self.wire is None:
                     self.open(max(deadline - time.monotonic(), 0.1))
                 self._ask("stop", "stopped", max(deadline - time.monotonic(), 0.1))
                 self.moving = False
                 return
-            except PlantError as error:
-                problem = error
-            if time.monotonic() >= deadline:
-                break
-        raise PlantError(f"{problem} Nobody knows whether it has stopped: make sure that it stands still.")
+            except PlantError as problem:
+                if time.monotonic() + AGAIN > deadline:
+                    unknown = "Nobody knows whether it has stopped: make sure that it stands still."
+                    raise PlantError(f"{problem} {unknown}") from problem
+            time.sleep(AGAIN)
 
     def close(self) -> None:
         """Take leave; the plant is free for others then."""
