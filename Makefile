@@ -20,8 +20,8 @@ demo: $(INSTALLED)
 	@$(BIN)/vfpilco learn cartpole
 
 test: $(INSTALLED)
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests examples
+	$(BIN)/ruff format --check src tests examples
 	$(BIN)/pyright
 	$(BIN)/python -m pytest
 

@@ -18,9 +18,11 @@ from vfpilco.evaluate import evaluate
 from vfpilco.exploration import Cosines, FilteredNoise, RandomPD, TriangularWaves
 from vfpilco.learn import learn
 from vfpilco.learner import Result
+from vfpilco.plants.tcp import RemotePlant
 from vfpilco.realtime import Clock, RealTime
 from vfpilco.representation import Features
 from vfpilco.sensors import GaussianNoise, Quantised
+from vfpilco.serve import serve
 from vfpilco.settings import Settings
 from vfpilco.start import GaussianStart, UniformStart
 from vfpilco.task import Input, Measure, Position, Task
@@ -44,6 +46,7 @@ __all__ = [
     "Quantised",
     "RandomPD",
     "RealTime",
+    "RemotePlant",
     "Result",
     "Settings",
     "Task",
@@ -55,6 +58,7 @@ __all__ = [
     "engine",
     "evaluate",
     "learn",
+    "serve",
     "task",
     "tell",
 ]

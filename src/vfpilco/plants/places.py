@@ -5,6 +5,7 @@ from __future__ import annotations
 from vfpilco.errors import UserError
 from vfpilco.plants.base import Plant
 from vfpilco.plants.gym import GymPlant, make
+from vfpilco.plants.tcp import RemotePlant
 from vfpilco.task import Task
 
 
@@ -20,8 +21,6 @@ def find(task: Task) -> Plant:
         return GymPlant(made, task) if hasattr(made, "observation_space") else made
     scheme, _, name = task.plant.partition(":")
     if scheme == "tcp":
-        from vfpilco.plants.tcp import RemotePlant
-
         return RemotePlant.connect(task.plant, task)
     if scheme == "gym":
         return GymPlant(make(name), task)
