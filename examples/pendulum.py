@@ -22,7 +22,7 @@ task = vfpilco.Task(
     positions=(vfpilco.Position("angle", "rad", angle=True, entry=(1, 0)),),  # entries 1 and 0: sine and cosine
     inputs=(vfpilco.Input("torque", "N·m", limit=2.0),),
     sampling_time=0.05,
-    horizon=80,
+    horizon=100,
     sensor=vfpilco.GaussianNoise((1e-3,)),
     cost=lambda q: 1 - jnp.exp(-(((jnp.abs(q[..., 0] - jnp.pi) - jnp.pi) / 2) ** 2)),  # upright on either side
     start=vfpilco.GaussianStart((np.pi,), (1e-2,)),

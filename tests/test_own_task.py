@@ -141,7 +141,7 @@ def test_an_angle_may_come_as_its_sine_and_cosine():
     q = plant.reset(3)
     np.testing.assert_allclose(np.abs(q), [np.pi])
     trial = execute(task, plant, lambda q: np.array([2.0]), 0)
-    assert trial.steps == 80
+    assert trial.steps == 100
     state = plant.env.unwrapped.state
     assert np.cos(trial.q[-1, 0]) == pytest.approx(np.cos(state[0]), abs=1e-6)
     assert np.abs(np.diff(trial.q[:, 0])).max() < 1  # unwrapped
@@ -152,7 +152,7 @@ def test_another_plant_can_be_put_under_a_task(capsys, tmp_path):
     assert isinstance(connect(task), GymPlant)
     said = main(["learn", str(EXAMPLES / "pendulum.py"), "--plant", "gym:Pendulum-v1", "--dry-run", "--json"])
     assert said == 0
-    assert json.loads(capsys.readouterr().out)["samples"] == 80
+    assert json.loads(capsys.readouterr().out)["samples"] == 100
     for place, words in (("gym:Pendulum-v99", "cannot make"), ("ftp://x", "There is no plant at"), ("gym:", "cannot")):
         assert words in refuse(capsys, ["learn", "cartpole", "--plant", place, "--out", tmp_path / "a"])
     assert not (tmp_path / "a").exists()

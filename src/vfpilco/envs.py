@@ -56,4 +56,4 @@ class TaskEnv(gymnasium.Env):
 
 
 for _name in tasks.names():
-    gymnasium.register(f"vfpilco/{_name}-v0", entry_point=TaskEnv, kwargs={"task": _name})
+    gymnasium.register(f"vfpilco/{_name}-v0", entry_point="vfpilco.envs:TaskEnv", kwargs={"task": _name})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
@@ -18,7 +18,7 @@ class Trial:
     true: Float[np.ndarray, "samples d_q"] | None = None
     velocity: Float[np.ndarray, "samples d_q"] | None = None
     """The true velocities, likewise."""
-    ended: str = ""
+    ended: str = field(default="", kw_only=True)
     """Why it was over before its time, just after it was executed."""
 
     @property
