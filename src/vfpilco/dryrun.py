@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vfpilco.execute import connect, execute
+from vfpilco.execute import connected, execute
 from vfpilco.realtime import Punctuality, RealTime
 from vfpilco.task import Task
 
@@ -53,7 +53,8 @@ def dry_run(task: Task) -> DryRun:
     task.check()
     punctuality = Punctuality(PATIENT, task.sampling_time)
     zero = np.zeros(len(task.inputs))
-    trial = execute(task, connect(task), lambda q: zero, seed=0, punctuality=punctuality)
+    with connected(task) as plant:
+        trial = execute(task, plant, lambda q: zero, seed=0, punctuality=punctuality)
     seconds = punctuality.late[-1] + trial.steps * task.sampling_time
     control, explored = task.exploring(0, 0), []
     for q in trial.q[:-1]:

@@ -53,6 +53,8 @@ class TaskEnv(gymnasium.Env):
 
     def close(self) -> None:
         self.plant.stop()
+        if hasattr(self.plant, "close"):
+            self.plant.close()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 for _name in tasks.names():

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vfpilco.controller import LearnedPolicy
-from vfpilco.execute import connect, execute
+from vfpilco.execute import connected, execute
 from vfpilco.settings import whole
 from vfpilco.task import Task
 from vfpilco.trial import Trial
@@ -39,17 +39,17 @@ def evaluate(task: Task, policy: LearnedPolicy, episodes: int = 20, seed: int = 
     """Run `policy` on the plant `episodes` times, with seeds that no learning run uses."""
     whole("episodes", episodes, 1)
     whole("seed", seed, 0)
-    plant = connect(task)
     costs, successes, trials = [], [], []
     measures: dict[str, list[float]] = {measure.name: [] for measure in task.measures}
-    for child in np.random.SeedSequence([seed, 2_000_000]).spawn(episodes):
-        policy.reset()
-        full_state = policy.representation.full_state
-        trial = execute(task, plant, policy, int(child.generate_state(1)[0]), full_state=full_state)
-        trials.append(trial)
-        judged = task.judge(trial.judged)
-        costs.append(judged["cost"])
-        successes.append(judged["success"])
-        for name, values in measures.items():
-            values.append(judged["measures"][name])
+    with connected(task) as plant:
+        for child in np.random.SeedSequence([seed, 2_000_000]).spawn(episodes):
+            policy.reset()
+            full_state = policy.representation.full_state
+            trial = execute(task, plant, policy, int(child.generate_state(1)[0]), full_state=full_state)
+            trials.append(trial)
+            judged = task.judge(trial.judged)
+            costs.append(judged["cost"])
+            successes.append(judged["success"])
+            for name, values in measures.items():
+                values.append(judged["measures"][name])
     return Evaluation(costs, successes, measures, trials)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -31,6 +31,17 @@ def connect(task: Task) -> Plant:
         raise PlantError(
             f"The plant of task {task.name!r} could not be made or reached ({type(error).__name__}: {error})."
         ) from error
+
+
+@contextmanager
+def connected(task: Task) -> Iterator[Plant]:
+    """The task's plant, which is left to others afterwards if it can be."""
+    plant = connect(task)
+    try:
+        yield plant
+    finally:
+        if hasattr(plant, "close"):
+            plant.close()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def execute(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vfpilco.errors import UserError, unknown
-from vfpilco.execute import connect
+from vfpilco.execute import connected
 from vfpilco.learner import Learner, Result
 from vfpilco.plants.base import Plant
 from vfpilco.runfolder import RunFolder, check_free
@@ -43,16 +43,17 @@ def learn(
     watch = watch or Watcher()
     folder = None if out is None else RunFolder(out)
     if folder is not None and resume and folder.has("run.json"):
-        with folder.held():
-            return reopen(task, connect(task), folder, watch, seed=seed, trials=trials, settings=settings).run()
+        with folder.held(), connected(task) as plant:
+            return reopen(task, plant, folder, watch, seed=seed, trials=trials, settings=settings).run()
     if folder is not None:
         check_free(folder.path)
-    learner = new(task, connect(task), folder, watch, seed=seed, trials=trials, settings=settings)
-    if folder is None:
-        return learner.run()
-    with folder.held():
-        begin(learner)
-        return learner.run()
+    with connected(task) as plant:
+        learner = new(task, plant, folder, watch, seed=seed, trials=trials, settings=settings)
+        if folder is None:
+            return learner.run()
+        with folder.held():
+            begin(learner)
+            return learner.run()
 
 
 def new(

@@ -61,6 +61,10 @@ class GymPlant:
     def stop(self) -> None:
         """A simulation needs no stopping."""
 
+    def close(self) -> None:
+        """Nobody drives it any more."""
+        self.env.close()
+
     def _positions(self, observed: Any) -> np.ndarray:
         o = np.asarray(observed, dtype=float)
         return np.array([np.arctan2(o[e[0]], o[e[1]]) if isinstance(e, tuple) else o[e] for e in self.entries])
