@@ -14,8 +14,8 @@ class Plant(Protocol):
     """A machine that can be brought to its start, driven one sample at a time, and stopped.
 
     One that can be over before its time says so by an attribute `over`, True after the step that ended it. A simulated
-    one may tell `true_positions` and `true_velocities`, by which a trial is judged. One with a method `close` is told when
-    it is not needed any more.
+    one may tell `true_positions` and `true_velocities`, by which a trial is judged. One that has a method `close` is
+    told when it is not needed any more.
     """
 
     def reset(self, seed: int) -> np.ndarray:
