@@ -163,7 +163,7 @@ def test_gaps_repeated_samples_and_time_going_back(log, lines, trial):
     swapped = [*lines[:40], lines[41], lines[40], *lines[42:]]
     assert ("error", "backwards", 42, None) in log(swapped)[1]
     coarse = [lines[0], *(f"{float(t):.1f},{rest}" for t, rest in (line.split(",", 1) for line in lines[1:]))]
-    assert [f[:2] for f in log(coarse)[1]][0] == ("error", "coarse time")
+    assert log(coarse)[1] == [("error", "coarse time", 3, None)]
 
 
 def test_jitter_beyond_a_fifth_and_another_rate(log, lines, task):
@@ -279,8 +279,8 @@ def test_mangled_files_never_end_in_a_traceback(tmp_path, lines, task):
     for seed in range(250):
         rng = np.random.default_rng(seed)
         content = bytearray(whole)
-        for _ in range(rng.integers(1, 12)):
-            at, kind = int(rng.integers(len(content))), rng.integers(5)
+        for _ in range(rng.integers(1, 6)):
+            at, kind = int(rng.integers(len(content))), rng.integers(7)
             if kind == 0:
                 content[at] = rng.integers(256)
             elif kind == 1:
@@ -289,14 +289,15 @@ def test_mangled_files_never_end_in_a_traceback(tmp_path, lines, task):
                 content[at:at] = rng.choice([b'"', b"\n", b",,,", b"\r", b";", b"\t", b"1e999", b"nan", b"\xff", b"-"])
             elif kind == 3:
                 content[at:at] = content[: int(rng.integers(300))]
-            else:
+            elif kind == 4:
                 content[at:at] = rng.bytes(int(rng.integers(1, 6)))
+            else:
+                content[at] = ord("0") + int(rng.integers(10))
         path.write_bytes(bytes(content))
         try:
             trial, findings = read_log(path, task)
         except UserError as error:
-            outcomes.add("refused")
-            assert "\n" not in str(error).strip()
+            outcomes.add("refused" if "\n" not in str(error) else "refused in several lines")
             continue
         outcomes.add("read" if trial is not None else "found")
         last = len(bytes(content).decode("latin-1").replace("\r\n", "\n").replace("\r", "\n").split("\n"))

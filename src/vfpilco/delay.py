@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from vfpilco.motion import FIRST, MOST_DELAY, Evidence, Terms, evidence
+from vfpilco.motion import FIRST, MOST_DELAY, STARTS, Evidence, Terms, evidence
 
 LEAST_SAMPLES = FIRST + 18
 """A stretch shorter than this says nothing."""
@@ -81,10 +81,12 @@ def find_delay(
     with threadpool_limits(1, user_api="blas"):  # The matrices are small: threads would wait for each other.
         for q, u in pieces(stretches):
             moving = [i for i in range(len(angles)) if np.std(np.diff(q[:, i], 2)) > 0]
+            starts: dict[int, Sequence[np.ndarray]] = dict.fromkeys(moving, STARTS)
             for d in (*range(MOST_DELAY + 1), None):
                 terms = Terms.of(q, u, angles, d)
                 for i in moving:
-                    found = evidence(q, terms, i)
+                    found = evidence(q, terms, i, starts[i])
+                    starts[i] = (found.start,)  # What is better for one delay is so for the others.
                     if d is not None:
                         seen[d][i].append(found)
                     if i in judged and d is None:

@@ -13,11 +13,10 @@ from vfpilco.inspection import Inspection, PositionSeen
 from vfpilco.logs import Recording
 from vfpilco.motion import FIRST
 from vfpilco.picture import INPUT, PREDICTED, REAL, pyplot, save
+from vfpilco.quantisation import from_whole_steps
 
 MARKS = {"error": "#dc2626", "warning": "#d97706"}
 GREY = "#9ca3af"
-CLOSE = 14
-"""Values shown where a sensor measures in steps."""
 
 
 def draw_inspection(recordings: list[Recording], seen: Inspection, file: Path) -> Path:
@@ -97,18 +96,15 @@ def _sensor(axis: Any, recording: Recording, seen: Inspection, i: int) -> None:
 
 
 def _steps(axis: Any, values: np.ndarray, p: PositionSeen) -> None:
-    """The measured values that lie closest together, in the order of their size, over whole steps."""
+    """How far each measured value is from a whole step: all of them nowhere, if the steps are right."""
     assert p.quantisation is not None
-    step, distinct = p.quantisation.step, np.unique(values[np.isfinite(values)])
-    count = min(CLOSE, len(distinct))
-    begin = int(np.argmin(distinct[count - 1 :] - distinct[: len(distinct) - count + 1]))
-    close = distinct[begin : begin + count]
-    whole = np.arange(np.round((close[-1] - close[0]) / step) + 1)
-    if len(whole) < 100:
-        axis.hlines(whole, 0.5, count + 0.5, color="0.85", linewidth=0.8, zorder=0)
-    axis.plot(np.arange(1, count + 1), (close - close[0]) / step, "o", color=REAL, markersize=5)
-    axis.set_xlabel("measured values, by size")
-    axis.set_ylabel("whole steps")
+    step, known = p.quantisation.step, values[np.isfinite(values)]
+    axis.axhspan(-0.5, 0.5, color=PREDICTED, alpha=0.12, linewidth=0, label="half a step either way")
+    axis.plot(known, from_whole_steps(known, step), ".", color=REAL, markersize=4)
+    axis.set_ylim(-0.75, 0.75)
+    axis.set_xlabel(_label(f"measured {p.name}", p.unit))
+    axis.set_ylabel("off whole steps\n[steps]")
+    axis.legend(loc="upper right", fontsize=8, frameon=False)
 
 
 def _errors(axis: Any, p: PositionSeen) -> None:

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from vfpilco.findings import Finding
-from vfpilco.inspection import InputSeen, Inspection, PositionSeen
+from vfpilco.inspection import InputSeen, Inspection, PositionSeen, Sampling
 from vfpilco.logs import Recording
 from vfpilco.suggestion import as_code
 
@@ -22,18 +21,31 @@ def say(console: Console, recordings: list[Recording], seen: Inspection | None) 
     for recording in recordings:
         duration = np.nanmax(recording.times, initial=0.0)
         console.print(f"[bold]{escape(str(recording.path))}[/]  {len(recording.q)} samples, {duration:.4g} s")
-        for finding in recording.findings:
-            console.print(
-                f"  [{COLOURS[finding.severity]}]{finding.severity:<7}[/]  {escape(str(finding))}", highlight=False
-            )
-        if not recording.findings:
-            console.print("  [green]nothing to complain about[/]")
+        console.print(_findings(recording) if recording.findings else "  [green]nothing to complain about[/]")
     if seen is None:
         return
     console.print(_positions(seen))
     console.print(_inputs(seen))
+    lines = _grid(2)
     for name, text in _lines(seen).items():
-        console.print(f"[bold]{name:<9}[/] {escape(text)}", highlight=False)
+        lines.add_row(f"[bold]{name}[/]", escape(text))
+    console.print(lines)
+
+
+def _grid(columns: int) -> Table:
+    """Columns without lines, the last of which is as long as it has to be."""
+    grid = Table.grid(padding=(0, 2))
+    for _ in range(columns - 1):
+        grid.add_column(no_wrap=True)
+    grid.add_column(ratio=1)
+    return grid
+
+
+def _findings(recording: Recording) -> Table:
+    grid = _grid(4)
+    for f in recording.findings:
+        grid.add_row("", f"[{COLOURS[f.severity]}]{f.severity}[/]", f"line {f.line}", escape(f.sentence))
+    return grid
 
 
 def _positions(seen: Inspection) -> Table:
@@ -55,8 +67,8 @@ def _lines(seen: Inspection) -> dict[str, str]:
     """What else is seen, and what is suggested with its reasons."""
     s, suggested, reasons = seen.sampling, seen.suggested(), seen.reasons()
     lines = {
-        "sampling": f"{s.rate:.4g} Hz, every {1e3 * s.interval:.4g} ms ± {1e3 * s.jitter:.2g} ms, at worst "
-        f"{1e3 * s.worst:.2g} ms off",
+        "sampling": f"{s.rate:.4g} Hz, every {1e3 * s.interval:.4g} ms ± {_ms(s.jitter, s)}, "
+        f"at worst {_ms(s.worst, s)} off",
         "delay": seen.delay.sentence,
     }
     shaky = uneven(seen)
@@ -66,6 +78,10 @@ def _lines(seen: Inspection) -> dict[str, str]:
         lines[name] = f"{suggested[name]}  {reasons[name]}"
     lines["sensor"] = f"{as_code(suggested['sensor'])}  {reasons['sensor']}"
     return lines
+
+
+def _ms(seconds: float, sampling: Sampling) -> str:
+    return f"{1e3 * seconds:.2g} ms" if seconds > 1e-6 * sampling.interval else "0 ms"
 
 
 def uneven(seen: Inspection) -> float | None:
@@ -102,9 +118,7 @@ def _number(value: float, unit: str) -> str:
 
 def as_json(recordings: list[Recording], seen: Inspection | None) -> dict[str, Any]:
     """All of it as one JSON object."""
-    files = [
-        {"file": str(r.path), "samples": len(r.q), "findings": [_finding(f) for f in r.findings]} for r in recordings
-    ]
+    files = [_file(recording) for recording in recordings]
     if seen is None:
         return {"files": files}
     suggested = seen.suggested()
@@ -124,8 +138,9 @@ def as_json(recordings: list[Recording], seen: Inspection | None) -> dict[str, A
     }
 
 
-def _finding(f: Finding) -> dict[str, Any]:
-    return dict(vars(f))
+def _file(recording: Recording) -> dict[str, Any]:
+    findings = [dict(vars(finding)) for finding in recording.findings]
+    return {"file": str(recording.path), "samples": len(recording.q), "findings": findings}
 
 
 def _position(p: PositionSeen) -> dict[str, Any]:

@@ -12,6 +12,7 @@ the clock is uneven, and leave a pattern in y (1, -2, 1) that no movement has: s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,7 @@ from scipy.optimize import minimize
 MOST_DELAY = 5
 FIRST = MOST_DELAY + 1
 """The first sample with all past inputs that any delay needs."""
-WIDE = 4.0
+WIDE = 1.0
 """Prior variance of linear terms, with y and all terms scaled to 1: it says next to nothing."""
 USUAL = np.log([1.0, 0.1, 0.1, 0.1, 0.1, 0.003, 0.003])
 """Where the prior of the logarithms below has its centre."""
@@ -43,6 +44,8 @@ class Evidence:
     """Standard deviation of the sampling instants, in sampling times."""
     errors: np.ndarray
     """The most probable measurement errors, sample by sample from the first one explained."""
+    start: np.ndarray
+    """The start that this was found from."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,8 @@ class Terms:
         )
 
 
-def evidence(q: np.ndarray, terms: Terms, i: int) -> Evidence:
-    """The evidence of position `i`, at the most probable scales of movement and noise."""
+def evidence(q: np.ndarray, terms: Terms, i: int, starts: Sequence[np.ndarray] = STARTS) -> Evidence:
+    """The evidence of position `i`, at the most probable scales of movement and noise found from some starts."""
     second = q[FIRST + 1 :, i] - 2 * q[FIRST:-1, i] + q[FIRST - 1 : -2, i]
     scale = float(second.std())
     y = second / scale
@@ -100,13 +103,14 @@ def evidence(q: np.ndarray, terms: Terms, i: int) -> Evidence:
     usual = max(float(speed.mean()), 1e-300)
     errors, uneven = pattern @ pattern.T, (pattern * (speed / usual)) @ pattern.T
     known, options = (y, terms, errors, uneven), {"maxiter": 60}
-    tries = [minimize(_cost, s, known, "L-BFGS-B", jac=True, bounds=BOUNDS, options=options) for s in STARTS]
-    found = min(tries, key=lambda found: found.fun)
+    tries = [minimize(_cost, s, known, "L-BFGS-B", jac=True, bounds=BOUNDS, options=options) for s in starts]
+    best = int(np.argmin([found.fun for found in tries]))
+    found = tries[best]
     noise, timing = scale * np.exp(found.x[4:6])
     weights = np.linalg.solve(_covariance(found.x, *known)[0], y)
     variance = np.exp(2 * found.x[4]) + np.exp(2 * found.x[5]) * speed / usual
     left = scale * variance * (pattern.T @ weights)
-    return Evidence(-float(found.fun), float(noise), float(timing / np.sqrt(usual)), left)
+    return Evidence(-float(found.fun), float(noise), float(timing / np.sqrt(usual)), left, starts[best])
 
 
 def _covariance(logs: np.ndarray, y: np.ndarray, terms: Terms, errors: np.ndarray, uneven: np.ndarray):

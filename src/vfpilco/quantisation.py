@@ -89,11 +89,14 @@ def _distances(distinct: np.ndarray, reach: float) -> np.ndarray:
     return distinct[farthest] - distinct
 
 
+def from_whole_steps(values: np.ndarray, step: float) -> np.ndarray:
+    """How far values are from the nearest whole step, in steps, with the offset that fits best."""
+    offset = np.angle(np.exp(2j * np.pi * values / step).sum()) / (2 * np.pi)
+    return (values / step - offset + 0.5) % 1 - 0.5
+
+
 def _fits(distinct: np.ndarray, step: float, tolerance: float) -> bool:
     """Whether the values lie on whole steps, more of them than by chance."""
-    phase = np.exp(2j * np.pi * distinct / step)
-    offset = np.angle(phase.sum()) * step / (2 * np.pi)
-    off = np.abs((distinct - offset + step / 2) % step - step / 2)
-    share = np.mean(off <= 1.5 * tolerance)
+    share = np.mean(np.abs(from_whole_steps(distinct, step)) * step <= 1.5 * tolerance)
     by_chance = min(3 * tolerance / step, 1.0)
     return bool(share >= INLIERS and by_chance ** (len(distinct) - 2) < 1e-6)

@@ -88,4 +88,5 @@ def as_code(sensor: Sensor | None) -> str:
     values: Any = getattr(sensor, "std", None) or getattr(sensor, "step", None)
     if values is None:
         return "unknown"
-    return f"{type(sensor).__name__}(({', '.join(f'{v:.6g}' for v in values)},))"
+    numbers = ", ".join(f"{v:.6g}" for v in values)
+    return f"{type(sensor).__name__}(({numbers}{',' if len(values) == 1 else ''}))"
