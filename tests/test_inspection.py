@@ -7,6 +7,7 @@ import vfpilco
 from vfpilco.channels import Channels
 from vfpilco.cli import main
 from vfpilco.delay import Delay, pieces
+from vfpilco.execute import execute
 from vfpilco.exploration import Cosines, FilteredNoise
 from vfpilco.inspection import inspect, inspect_recordings
 from vfpilco.logs import read_recording
@@ -84,6 +85,13 @@ def test_encoders_without_other_faults_are_suggested_as_such(rotary):
     assert isinstance(sensor, Quantised)
     assert sensor.step == pytest.approx((STEP, STEP), rel=1e-4)
     assert "rounding" in seen.reasons()["sensor"]
+
+
+def test_positions_that_follow_their_command_are_exact_beside_a_camera():
+    task = vfpilco.task("ballplate")
+    trial = execute(task, task.plant(), task.exploring(0, 0), 0)
+    seen = inspect(np.arange(len(trial.q)) * task.sampling_time, trial.q, trial.u, Channels.of(task))
+    assert as_code(seen.suggested()["sensor"]) == "Quantised((0.001, 0.001, 0, 0))" == as_code(task.sensor)
 
 
 def test_a_recording_without_drive_does_not_tell_the_delay(cart):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,11 +36,13 @@ class Findings:
 
     def __init__(self) -> None:
         self._found: list[Finding] = []
+        self._count: Counter[tuple[str, str | None]] = Counter()
         self._left_out: dict[tuple[Severity, str, str | None], list[int]] = {}
 
     def add(self, severity: Severity, kind: str, line: int, sentence: str, column: str | None = None) -> None:
         """Keep one, or count it."""
-        if sum(f.kind == kind and f.column == column for f in self._found[-400:]) < MOST_OF_A_KIND:
+        self._count[kind, column] += 1
+        if self._count[kind, column] <= MOST_OF_A_KIND:
             self._found.append(Finding(severity, kind, line, sentence, column))
         else:
             self._left_out.setdefault((severity, kind, column), []).append(line)

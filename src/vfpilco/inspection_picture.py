@@ -116,7 +116,7 @@ def _errors(axis: Any, p: PositionSeen) -> None:
         return
     axis.axhspan(-2 * p.noise, 2 * p.noise, color=PREDICTED, alpha=0.15, linewidth=0, label="±2 std of the noise")
     axis.plot(FIRST - 1 + np.arange(len(p.errors)), p.errors, ".", color=REAL, markersize=4)
-    size = max(3 * p.noise, 1.1 * float(np.max(np.abs(p.errors), initial=0.0)))
+    size = max(3 * p.noise, 1.1 * float(np.max(np.abs(p.errors), initial=0.0)), 1e-12)
     axis.set_ylim(-size, size)
     axis.legend(loc="upper right", fontsize=8, frameon=False)
 

@@ -109,7 +109,7 @@ def _step(p: PositionSeen) -> str:
 def _noise(p: PositionSeen) -> str:
     if p.noise is None:
         return "cannot be told"
-    return _number(p.noise, p.unit) if p.noise > 0.1 * p.rounding else f"below {_number(p.rounding, p.unit)}"
+    return _number(p.noise, p.unit) if p.noise > 0 else "none seen"
 
 
 def _number(value: float, unit: str) -> str:

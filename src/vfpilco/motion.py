@@ -29,6 +29,8 @@ USUAL = np.log([1.0, 0.1, 0.1, 0.1, 0.1, 0.003, 0.003])
 SPREAD = np.array([1.0, 1.0, 1.0, 1.0, 3.0, 2.0, 2.0])
 STARTS = (USUAL, np.log([1.0, 0.1, 0.1, 0.1, 0.01, 0.1, 0.003]))
 """Errors of the sensor or errors of the clock: from one explanation the way to the other is not always found."""
+NONE = -6.5
+"""Noise whose logarithm is below this, relative to the movement, cannot be told from none."""
 BOUNDS = [(-2.0, 4.0)] + [(-7.0, 4.0)] * 6
 
 
@@ -39,7 +41,7 @@ class Evidence:
     log: float
     """Logarithm of the (unnormalised) probability of the data."""
     noise: float
-    """Standard deviation of the measurement errors at rest."""
+    """Standard deviation of the measurement errors at rest; 0 if none are seen."""
     timing: float
     """Standard deviation of the sampling instants, in sampling times."""
     errors: np.ndarray
@@ -107,6 +109,8 @@ def evidence(q: np.ndarray, terms: Terms, i: int, starts: Sequence[np.ndarray] =
     best = int(np.argmin([found.fun for found in tries]))
     found = tries[best]
     noise, timing = scale * np.exp(found.x[4:6])
+    if found.x[4] < NONE:
+        noise = 0.0
     weights = np.linalg.solve(_covariance(found.x, *known)[0], y)
     variance = np.exp(2 * found.x[4]) + np.exp(2 * found.x[5]) * speed / usual
     left = scale * variance * (pattern.T @ weights)

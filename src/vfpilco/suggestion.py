@@ -65,7 +65,7 @@ def _sensor(positions: Sequence[PositionSeen]) -> tuple[Sensor | None, str]:
     if any(p.noise is None for p in positions):
         names = ", ".join(p.name for p in positions if p.noise is None)
         return None, f"The noise of {names} cannot be told: move the machine, and record longer without gaps."
-    if all(_is_quantised(p) for p in positions):
+    if any(_is_quantised(p) for p in positions) and all(_is_quantised(p) or _is_exact(p) for p in positions):
         steps = tuple(0.0 if p.quantisation is None else p.quantisation.step for p in positions)
         return Quantised(steps), "There is hardly more noise than from rounding to whole steps."
     # One kind of sensor for all positions: rounding is noise as well, and counted.
@@ -76,6 +76,10 @@ def _sensor(positions: Sequence[PositionSeen]) -> tuple[Sensor | None, str]:
 
 def _is_quantised(p: PositionSeen) -> bool:
     return p.quantisation is not None and not p.quantisation.printed and (p.noise or 0.0) < DOMINATES * p.rounding
+
+
+def _is_exact(p: PositionSeen) -> bool:
+    return p.quantisation is None and p.noise == 0
 
 
 def _rounded(value: float) -> float:
