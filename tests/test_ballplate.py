@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+from functools import partial
 
 import jax
 import mujoco
@@ -11,7 +12,7 @@ import pytest
 import vfpilco
 from vfpilco import gp, tasks
 from vfpilco.errors import UserError
-from vfpilco.execute import execute
+from vfpilco.execute import execute, to_its_end
 from vfpilco.kernels import Form
 from vfpilco.learner import Learner
 from vfpilco.methods import represent
@@ -306,9 +307,9 @@ def test_an_ended_trial_that_only_had_to_be_put_in_its_place_is_not_executed_aga
     for last, kept in ((end, True), (end - 1, False)):
         log = folder.log_trial(0, learner.columns, SAMPLING_TIME, 90)
         for i in range(last + 1):
-            log.add(i, recorded.q[i], recorded.u[i] if i < last else None, [recorded.true[i]])
+            log.add(i, recorded.q[i], recorded.u[i] if i < last or not kept else None, [recorded.true[i]])
         log.close()
-        assert folder.logged_trial(0, learner.columns, 4, SAMPLING_TIME, learner.finished) == kept
+        assert folder.logged_trial(0, learner.columns, 4, SAMPLING_TIME, partial(to_its_end, pushed)) == kept
         if kept:
             assert folder.trial(0, 4).steps == end - 1
             folder = RunFolder(tmp_path / "cut")

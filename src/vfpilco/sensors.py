@@ -48,6 +48,15 @@ def described(text: str, positions: int) -> Sensor:
     return cls(values)
 
 
+def description(sensor: Sensor) -> str:
+    """A sensor as a setting describes it."""
+    if isinstance(sensor, GaussianNoise):
+        return "noise:" + ",".join(f"{std:.6g}" for std in sensor.std)
+    if isinstance(sensor, Quantised):
+        return "step:" + ",".join(f"{step:.9g}" for step in sensor.step)
+    raise UserError(f"A {type(sensor).__name__} cannot be told in a setting: give it in the task.")
+
+
 @dataclass(frozen=True)
 class GaussianNoise:
     """Independent Gaussian noise with one standard deviation per position."""

@@ -12,6 +12,7 @@ from tyro.conf import Positional, arg
 
 from vfpilco.arguments import parse
 from vfpilco.display import Display, short
+from vfpilco.recordings.takeover import settings_from
 from vfpilco.runfolder import RunFolder
 from vfpilco.runs import task_of
 from vfpilco.tell import ask
@@ -25,6 +26,8 @@ class Arguments:
     """The folder of the run."""
     task: str | None = None
     """The task, if it is not a built-in one and its file has moved."""
+    inspected: tuple[Path, ...] = ()
+    """Recordings of the machine (CSV files): memories and sensor are set to what fits them, before the first policy."""
     quiet: bool = False
     """Show nothing but errors."""
     json: bool = False
@@ -36,10 +39,11 @@ def run(argv: list[str]) -> None:
     args = parse(Arguments, argv, "ask")
     folder = RunFolder(args.run)
     task = task_of(folder, args.task)
+    settings = settings_from(args.inspected, task) if args.inspected else {}
     console = Console(stderr=args.json)
     with Display(console, 1, quiet=args.quiet or args.json) as display:
         display.trials = 1 + sum(row["kind"] == "policy" for row in folder.results())
-        asked = ask(args.run, task, watch=display)
+        asked = ask(args.run, task, watch=display, **settings)
     said = {
         "run": str(args.run),
         "trial": asked.trial,

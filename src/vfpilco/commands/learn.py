@@ -23,6 +23,7 @@ from vfpilco.errors import UserError
 from vfpilco.learn import learn
 from vfpilco.learner import MOST_POINTS, Result
 from vfpilco.picture import draw_run, photograph_run
+from vfpilco.recordings.takeover import settings_from
 from vfpilco.runfolder import RunFolder, check_free
 from vfpilco.settings import Settings, whole
 from vfpilco.task import Task
@@ -43,6 +44,8 @@ class Arguments:
     """Folder for everything the run leaves behind; a new one under runs/ if not given."""
     plant: str | None = None
     """Another plant under the task: tcp://host:port or gym:ID."""
+    inspected: tuple[Path, ...] = ()
+    """Recordings of the machine (CSV files): memories and sensor are set to what fits them."""
     dry_run: bool = False
     """Only try the plant: bring it to its start and hold inputs of zero for a trial; learn nothing, write nothing."""
     wait: bool = False
@@ -69,6 +72,9 @@ def run(argv: list[str]) -> None:
     if args.dry_run:
         show_dry_run(task, args.json)
         return
+    if args.inspected:
+        given["settings"] = dataclasses.replace(given["settings"], **settings_from(args.inspected, task))
+        args = parse(Arguments, argv, "learn", **given)
     if args.resume and args.out is None:
         raise UserError("To go on with a run its folder is needed: name it with --out.")
     if args.resume and (args.out / "run.json").exists():

@@ -16,7 +16,8 @@ from vfpilco.arguments import parse
 from vfpilco.commands.learn import begun_with
 from vfpilco.display import short
 from vfpilco.errors import UserError
-from vfpilco.logs import read_log
+from vfpilco.recordings.channels import Channels
+from vfpilco.recordings.logs import read_recording, trial_of
 from vfpilco.runfolder import RunFolder
 from vfpilco.runs import task_of
 from vfpilco.settings import Settings
@@ -50,12 +51,13 @@ def run(argv: list[str]) -> None:
             f"There is no run in {args.run} yet: name its task with --task, a built-in one or a Python file."
         )
     task = tasks.load(args.task) if args.task is not None else task_of(folder)
-    logs = [read_log(file, task) for file in args.files]
-    for file, log in zip(args.files, logs, strict=True):
-        for finding in log.findings:
-            print(f"{file}: {finding}", file=sys.stderr)
-    result = tell(args.run, task, [log.trial() for log in logs], seed=args.seed, **dataclasses.asdict(args.settings))
-    told = result.rows[-len(logs) :]
+    recordings = [read_recording(file, Channels.of(task)) for file in args.files]
+    for recording in recordings:
+        for finding in recording.findings:
+            print(f"{recording.path}, {finding}", file=sys.stderr)
+    trials = [trial_of(recording, task) for recording in recordings]
+    result = tell(args.run, task, trials, seed=args.seed, **dataclasses.asdict(args.settings))
+    told = result.rows[-len(trials) :]
     if args.json:
         print(json.dumps({"run": str(args.run), "told": told}))
         return

@@ -1,0 +1,95 @@
+"""`vfpilco inspect FILE …`: what recordings made elsewhere hold, what is wrong with them, and what settings fit."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from rich.console import Console
+from tyro.conf import Positional, arg
+
+from vfpilco import tasks
+from vfpilco.arguments import parse
+from vfpilco.errors import UserError
+from vfpilco.recordings.channels import Channels, guess
+from vfpilco.recordings.inspection import inspect_recordings
+from vfpilco.recordings.logs import Recording, read_recording, refuse
+from vfpilco.recordings.picture import draw_inspection
+from vfpilco.recordings.report import as_json, say
+from vfpilco.recordings.table import read_table
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Tell what is in recordings of a machine: faults, rate, noise, delay, and the settings that fit."""
+
+    files: Annotated[Positional[tuple[Path, ...]], arg(metavar="FILE")]
+    """CSV files, a trial each, of one machine."""
+    task: str | None = None
+    """The task they belong to: its columns, rate and limits are expected."""
+    positions: str = ""
+    """Columns of positions, separated by commas, without a task; all others if not given."""
+    inputs: str = ""
+    """Columns of inputs, likewise; guessed by name if not given."""
+    angles: str = ""
+    """Positions that are angles in radians, likewise; guessed by name if not given."""
+    rate: float | None = None
+    """Samples per second, for files without a column of times."""
+    out: Path | None = None
+    """Draw what is seen in this PNG file."""
+    json: bool = False
+    """Print everything as one JSON object."""
+
+
+def run(argv: list[str]) -> None:
+    """`vfpilco inspect FILE …`: a report, and exit code 2 if a file cannot be learned from."""
+    args = parse(Arguments, argv, "inspect")
+    if not args.files:
+        raise UserError("Missing from vfpilco inspect: FILE: name the CSV files to look at.")
+    channels, guessed = _channels(args)
+    recordings = [read_recording(file, channels) for file in args.files]
+    seen = inspect_recordings(recordings) if all(_has_samples(r) for r in recordings) else None
+    console = Console(stderr=args.json)
+    picture = None if args.out is None or seen is None else draw_inspection(recordings, seen, args.out)
+    if args.json:
+        print(json.dumps({**as_json(recordings, seen), "picture": None if picture is None else str(picture)}))
+    else:
+        if guessed:
+            console.print(f"[dim]{guessed}[/]", highlight=False)
+        say(console, recordings, seen)
+        if picture is not None:
+            console.print(f"[bold]picture[/]   {picture}", highlight=False, soft_wrap=True)
+    for recording in recordings:
+        refuse(recording)
+
+
+def _channels(args: Arguments) -> tuple[Channels, str]:
+    """What the files should hold, and what of it was guessed."""
+    if args.rate is not None and not (np.isfinite(args.rate) and args.rate > 0):
+        raise UserError(f"rate must be positive, got {args.rate}: give samples per second.")
+    said = [_split(text) for text in (args.positions, args.inputs, args.angles)]
+    interval = None if args.rate is None else 1 / args.rate
+    if args.task is not None:
+        if any(said):
+            raise UserError("The task names the columns: leave out --positions, --inputs and --angles.")
+        channels = Channels.of(tasks.load(args.task))
+        return (channels if interval is None else dataclasses.replace(channels, sampling_time=interval)), ""
+    channels = dataclasses.replace(guess(read_table(args.files[0]).names, *said), sampling_time=interval)
+    names = [", ".join(c.name for c in group) for group in (channels.positions, channels.inputs)]
+    angles = ", ".join(p.name for p in channels.positions if p.angle) or "none"
+    guessed = f"By their names: positions {names[0]}; inputs {names[1]}; angles {angles}. Say otherwise with options."
+    return channels, "" if all(said) else guessed
+
+
+def _split(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _has_samples(recording: Recording) -> bool:
+    """Whether there is anything to look at."""
+    forward = np.diff(recording.times) > 0
+    return bool(np.isfinite(recording.q).any(0).all() and np.isfinite(recording.u).any(0).all() and forward.any())

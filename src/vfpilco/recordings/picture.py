@@ -1,0 +1,151 @@
+"""A picture of an inspection: the recording with its findings, how the sensors measure, and the delay."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vfpilco.picture import INPUT, PREDICTED, REAL, pyplot, save
+from vfpilco.recordings.findings import Finding
+from vfpilco.recordings.inspection import Inspection, PositionSeen
+from vfpilco.recordings.logs import Recording
+from vfpilco.recordings.motion import FIRST
+from vfpilco.recordings.quantisation import from_whole_steps
+
+MARKS = {"error": "#dc2626", "warning": "#d97706"}
+GREY = "#9ca3af"
+
+
+def draw_inspection(recordings: list[Recording], seen: Inspection, file: Path) -> Path:
+    """Draw the first recording beside close looks at each position and the evidence for every delay."""
+    plt = pyplot()
+    recording = recordings[0]
+    d_q, d_u = recording.q.shape[1], recording.u.shape[1]
+    panels = d_q + max(d_u, 1)
+    figure = plt.figure(figsize=(12, 0.8 + 2.1 * panels), constrained_layout=True)
+    grid = figure.add_gridspec(panels, 2, width_ratios=[2.1, 1])
+    over_time = [figure.add_subplot(grid[i, 0]) for i in range(d_q + d_u)]
+    for i in range(d_q):
+        _position(over_time[i], recording, i)
+        _sensor(figure.add_subplot(grid[i, 1]), recording, seen, i)
+    for i in range(d_u):
+        _input(over_time[d_q + i], recording, i)
+    for axis in over_time:
+        axis.set_xlim(0, np.nanmax(recording.times))
+    over_time[-1].set_xlabel("time [s]")
+    _delay(figure.add_subplot(grid[d_q:, 1]), seen)
+    for axis in figure.axes:
+        axis.spines[["top", "right"]].set_visible(False)
+    more = f" and {len(recordings) - 1} more" if len(recordings) > 1 else ""
+    count = sum(f.severity != "remark" for f in recording.findings)
+    told = f"{count} finding{'s' * (count != 1)}" if count else "nothing to complain about"
+    figure.suptitle(f"{recording.path.name}{more}: {seen.sampling.rate:.4g} Hz, {told}", fontsize=11)
+    save(figure, file, dpi=130)
+    return file
+
+
+def _position(axis: Any, recording: Recording, i: int) -> None:
+    position = recording.channels.positions[i]
+    axis.plot(recording.times, recording.q[:, i], ".", color=REAL, markersize=4, label="measured")
+    axis.set_ylabel(_label(position.name, position.unit))
+    _mark(axis, recording, position.name)
+
+
+def _input(axis: Any, recording: Recording, i: int) -> None:
+    channel = recording.channels.inputs[i]
+    axis.step(recording.times, recording.u[:, i], where="post", color=INPUT, linewidth=1.3, label="applied")
+    axis.axhline(0, color="0.8", linewidth=0.8, zorder=0)
+    if np.isfinite(channel.limit):
+        for sign in (-1, 1):
+            axis.axhline(sign * channel.limit, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
+    axis.set_ylabel(_label(channel.name, channel.unit))
+    _mark(axis, recording, channel.name)
+
+
+def _mark(axis: Any, recording: Recording, name: str) -> None:
+    """Lines where something was found in this column, or in the row as a whole."""
+    told: set[str] = set()
+    for finding in recording.findings:
+        if finding.severity in MARKS and finding.column in (name, None) and finding.line in recording.lines:
+            axis.axvline(
+                _time(recording, finding),
+                color=MARKS[finding.severity],
+                linewidth=1.2,
+                alpha=0.8,
+                label=None if finding.kind in told else finding.kind,
+            )
+            told.add(finding.kind)
+    axis.legend(loc="upper left", bbox_to_anchor=(0, 1.16), ncols=4, fontsize=8, frameon=False, borderpad=0)
+
+
+def _time(recording: Recording, finding: Finding) -> float:
+    return float(recording.times[recording.lines.index(finding.line)])
+
+
+def _sensor(axis: Any, recording: Recording, seen: Inspection, i: int) -> None:
+    """The steps of a position that has them, else how its measurements scatter."""
+    p = seen.positions[i]
+    axis.set_title(_caption(p), fontsize=9, loc="left")
+    if p.quantisation is not None and not p.quantisation.printed:
+        _steps(axis, recording.raw[:, i], p)
+    else:
+        _errors(axis, p)
+
+
+def _steps(axis: Any, values: np.ndarray, p: PositionSeen) -> None:
+    """How far each measured value is from a whole step: all of them nowhere, if the steps are right."""
+    assert p.quantisation is not None
+    step, known = p.quantisation.step, values[np.isfinite(values)]
+    axis.axhspan(-0.5, 0.5, color=PREDICTED, alpha=0.12, linewidth=0, label="half a step either way")
+    axis.plot(known, from_whole_steps(known, step), ".", color=REAL, markersize=4)
+    axis.set_ylim(-0.75, 0.75)
+    axis.set_xlabel(_label(f"measured {p.name}", p.unit))
+    axis.set_ylabel("off whole steps\n[steps]")
+    axis.legend(loc="upper right", fontsize=8, frameon=False)
+
+
+def _errors(axis: Any, p: PositionSeen) -> None:
+    """What the movement does not explain, sample by sample, with a band of two standard deviations."""
+    axis.axhline(0, color="0.8", linewidth=0.8, zorder=0)
+    axis.set_xlabel("sample")
+    axis.set_ylabel(_label("error", p.unit))
+    if p.noise is None:
+        return
+    axis.axhspan(-2 * p.noise, 2 * p.noise, color=PREDICTED, alpha=0.15, linewidth=0, label="±2 std of the noise")
+    axis.plot(FIRST - 1 + np.arange(len(p.errors)), p.errors, ".", color=REAL, markersize=4)
+    size = max(3 * p.noise, 1.1 * float(np.max(np.abs(p.errors), initial=0.0)), 1e-12)
+    axis.set_ylim(-size, size)
+    axis.legend(loc="upper right", fontsize=8, frameon=False)
+
+
+def _caption(p: PositionSeen) -> str:
+    noise = "noise cannot be told" if p.noise is None else f"noise {_with_unit(p.noise, p.unit)}"
+    if p.quantisation is None:
+        return f"{p.name}: {noise}, no steps"
+    digits = " (printed digits)" if p.quantisation.printed else ""
+    return f"{p.name}: {noise}, steps {_with_unit(p.quantisation.step, p.unit)}{digits}"
+
+
+def _delay(axis: Any, seen: Inspection) -> None:
+    """The log evidence of every delay, over that of inputs that do nothing."""
+    delay = seen.delay
+    axis.set_title(textwrap.fill(f"delay: {delay.sentence}", 50), fontsize=9, loc="left")
+    axis.set_xlabel("delay from input to motion [samples]")
+    axis.set_ylabel("log evidence\nover no input [nats]")
+    if not delay.logs:
+        return
+    gain = np.array(delay.logs) - delay.unmoved
+    colours = [INPUT if d == delay.samples else GREY for d in range(len(gain))]
+    axis.bar(range(len(gain)), gain, color=colours, width=0.6)
+    axis.axhline(0, color="0.8", linewidth=0.8, zorder=0)
+
+
+def _label(name: str, unit: str) -> str:
+    return f"{name} [{unit}]" if unit else name
+
+
+def _with_unit(value: float, unit: str) -> str:
+    return f"{value:.3g} {unit}".strip()

@@ -1,0 +1,123 @@
+"""A CSV file from elsewhere as a table of cells: separators, decimal commas, byte order marks, quotes."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from vfpilco.errors import UserError
+from vfpilco.files import Damaged, read_whole
+from vfpilco.trialfile import SEAL
+
+MOST_BYTES = 64 * 2**20
+"""No recording of a trial is larger."""
+MOST_ROWS = 200_000
+MOST_CHARACTERS = 20_000
+"""In a line."""
+SEPARATORS = ("\t", ";", ",")
+"""In the order of trust: a decimal comma may stand in a line that is separated otherwise."""
+NAMED = "name the CSV file of one trial, with a line of column names and a line per sample"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns of cells as they stand in the file, and the line that each row stands on."""
+
+    path: Path
+    names: tuple[str, ...]
+    header: int
+    """The line of the names."""
+    rows: list[list[str]]
+    lines: list[int]
+
+    def column(self, i: int) -> list[str]:
+        """The cells of a column; a missing one is empty."""
+        return [row[i].strip() if i < len(row) else "" for row in self.rows]
+
+
+def read_table(path: Path) -> Table:
+    """The cells of a CSV file; what is no such file is refused in one sentence."""
+    lines = [(i, line) for i, line in enumerate(_lines(path), 1) if line.strip() and line.lstrip()[0] not in "#%"]
+    if lines and lines[-1][1].startswith(SEAL.decode()):
+        lines.pop()
+    if not lines:
+        raise UserError(f"{path} has no lines: {NAMED}.")
+    (header, first), *others = lines
+    separator = _separator(first)
+    names = tuple(cell.strip() for cell in _cells(first, separator))
+    while names and not names[-1]:
+        names = names[:-1]
+    if not names or all(number(name) is not None for name in names):
+        raise UserError(f"Line {header} of {path} does not name the columns, it is {first[:60]!r}: {NAMED}.")
+    if len(others) > MOST_ROWS:
+        raise UserError(f"{path} has {len(others)} rows, more than the {MOST_ROWS} of any trial: {NAMED}.")
+    rows = [_cells(line, separator) for _, line in others]
+    return Table(path, names, header, rows, [i for i, _ in others])
+
+
+def number(cell: str) -> float | None:
+    """The number in a cell, with a point or a decimal comma; None if there is none."""
+    text = cell.strip()
+    if "," in text and "." not in text:
+        text = text.replace(",", ".")
+    if "_" in text:  # Python would read 1_000 as a number.
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def decimals(cells: list[str]) -> int | None:
+    """How many digits after the point the numbers are printed with at most; None where some have an exponent."""
+    most = 0
+    for cell in cells:
+        if re.search(r"[eE]", cell):
+            return None
+        most = max(most, len(re.split(r"[.,]", cell, maxsplit=1)[1]) if re.search(r"[.,]", cell) else 0)
+    return most
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a text file of sensible size."""
+    try:
+        if path.is_file() and path.stat().st_size > MOST_BYTES:
+            raise UserError(f"{path} is {path.stat().st_size} bytes long, more than any trial: {NAMED}.")
+        content = read_whole(path)
+    except (FileNotFoundError, ValueError) as error:  # A name with a zero in it is a ValueError.
+        raise UserError(f"There is no file {str(path)!r}: {NAMED}.") from error
+    except Damaged as error:
+        raise UserError(f"{error}: {NAMED}.") from error
+    lines = re.split(r"\r\n|\n|\r", _text(path, content))
+    long = next((i for i, line in enumerate(lines, 1) if len(line) > MOST_CHARACTERS), None)
+    if long is not None:
+        raise UserError(f"Line {long} of {path} has {len(lines[long - 1])} characters, too many for a sample: {NAMED}.")
+    return lines
+
+
+def _text(path: Path, content: bytes) -> str:
+    """The characters of a file; Windows programs write UTF-16 or one byte per character."""
+    try:
+        text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    start = text[:100_000]
+    if "\0" in text or sum(not (c.isprintable() or c in "\t\r\n\f\v") for c in start) > 0.01 * len(start):
+        raise UserError(f"{path} is not text: {NAMED}.")
+    return text
+
+
+def _separator(header: str) -> str:
+    """What separates the names of the columns."""
+    bare = re.sub(r'"[^"]*"', "", header)
+    return max(SEPARATORS, key=bare.count)
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    """The cells of a line; one by one, so that a quote that is not closed spoils one line only."""
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:
+        return line.split(separator)

@@ -1,0 +1,321 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vfpilco import UserError
+from vfpilco.recordings.channels import Channels, guess
+from vfpilco.recordings.logs import read_log, read_recording, trial_of
+from vfpilco.trialfile import trial_to_csv
+
+COLUMNS = ["p", "alpha", "force"]
+
+
+@pytest.fixture(scope="module")
+def trial(explore):
+    return explore(0)
+
+
+@pytest.fixture(scope="module")
+def lines(trial, task) -> list[str]:
+    """A file of our own: line 1 names the columns, sample i stands on line i + 2."""
+    return trial_to_csv(trial.q, trial.u, task.sampling_time, COLUMNS).splitlines()
+
+
+@pytest.fixture
+def log(tmp_path, task):
+    """Reads lines as a file; findings as (severity, kind, line, column)."""
+
+    def log(lines: list[str] | bytes):
+        path = tmp_path / "log.csv"
+        path.write_bytes(lines if isinstance(lines, bytes) else "\n".join(lines).encode())
+        trial, findings = read_log(path, task)
+        assert all(f.sentence.endswith(".") and f.line >= 1 for f in findings)
+        return trial, [(f.severity, f.kind, f.line, f.column) for f in findings]
+
+    return log
+
+
+def cells(line: str) -> list[str]:
+    return line.split(",")
+
+
+def with_cell(lines: list[str], line: int, column: int, cell: str) -> list[str]:
+    """The lines with one cell changed; `line` counts from 1."""
+    changed = list(lines)
+    row = cells(changed[line - 1])
+    row[column] = cell
+    changed[line - 1] = ",".join(row)
+    return changed
+
+
+def test_a_file_of_ours_is_read_to_the_bit(log, lines, trial, task):
+    found, findings = log(lines)
+    assert findings == []
+    np.testing.assert_array_equal(found.q, trial.q)
+    np.testing.assert_array_equal(found.u, trial.u)
+    assert found.sampling_time == task.sampling_time
+
+
+def foreign(lines: list[str], separator: str, *, point: str = ".", header: str, scale: float = 1.0) -> list[str]:
+    """Our lines as others write them, the time in another unit and every number with six digits."""
+    rows = [[str(scale * float(t)), *rest] for t, *rest in map(cells, lines[1:])]
+    rows = [[f"{float(cell):.6f}" if cell else "" for cell in row] for row in rows]
+    return [header, *(separator.join(row).replace(".", point) for row in rows)]
+
+
+@pytest.mark.parametrize(
+    ("separator", "point", "header", "scale"),
+    [
+        (",", ".", "time [s],P,ALPHA [rad], force (N)", 1),
+        (";", ",", "t_ms;p;alpha;force", 1e3),
+        (";", ".", '"Time (us)";"p [m]";"alpha";"force"', 1e6),
+        ("\t", ",", "timestamp\tp\talpha\tforce", 1),
+        ("\t", ".", "millis\tp\talpha\tforce", 1e3),
+    ],
+)
+def test_dialects(log, lines, trial, separator, point, header, scale):
+    rows = foreign(lines, separator, point=point, header=header, scale=scale)
+    for content in (
+        "\r\n".join(rows) + "\r\n\r\n\n",
+        "\ufeff" + "\n".join(rows),
+        "\r".join(rows),
+    ):
+        found, findings = log(content.encode())
+        assert findings == []
+        np.testing.assert_allclose(found.q, trial.q, atol=1e-6)
+        np.testing.assert_allclose(found.u, trial.u, atol=1e-6)
+    found, findings = log("\r\n".join(rows).encode("utf-16"))
+    assert findings == []
+    np.testing.assert_allclose(found.q, trial.q, atol=1e-6)
+
+
+def test_quoted_cells_and_decimal_commas_within(log, lines, trial):
+    rows = [",".join(f'"{cell.replace(".", ",")}"' for cell in cells(line)) for line in lines[1:]]
+    found, findings = log(['"t","p","alpha","force"', *rows])
+    assert findings == []
+    np.testing.assert_array_equal(found.q, trial.q)
+
+
+def test_columns_in_another_order_and_other_columns(log, lines, trial):
+    rows = [",".join([a, "x", f, t, p]) for t, p, a, f in map(cells, lines[1:])]
+    found, findings = log(["alpha,note,force,t,p", *rows])
+    assert findings == [("remark", "other columns", 1, None)]
+    np.testing.assert_array_equal(found.q, trial.q)
+
+
+def test_units_in_the_header_are_turned_into_the_tasks(log, lines, trial):
+    rows = [",".join([t, str(1e3 * float(p)), str(np.rad2deg(float(a))), f]) for t, p, a, f in map(cells, lines[1:])]
+    found, findings = log(["t,p [mm],alpha [deg],force [lbf]", *rows])
+    assert findings == [("warning", "unit", 1, "force"), ("remark", "unit", 1, "p"), ("remark", "unit", 1, "alpha")]
+    np.testing.assert_allclose(found.q, trial.q, atol=1e-12)
+
+
+def test_no_times_and_times_without_a_unit(log, lines):
+    assert log([line.split(",", 1)[1] for line in lines])[1] == [("remark", "no time", 1, None)]
+    assert log(foreign(lines, ",", header="t,p,alpha,force", scale=1e6))[1] == [("remark", "unit", 1, None)]
+
+
+def test_comments_before_the_header_count_as_lines(log, lines):
+    assert log(["# bench 3", "% MATLAB", "", *with_cell(lines, 10, 1, "")])[1] == [("error", "missing", 13, "p")]
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "cell", "found"),
+    [
+        (17, 1, "", ("error", "missing", 17, "p")),
+        (18, 2, "n/a", ("error", "not a number", 18, "alpha")),
+        (18, 2, "1_0", ("error", "not a number", 18, "alpha")),
+        (19, 1, "NaN", ("error", "not finite", 19, "p")),
+        (20, 3, "-inf", ("error", "not finite", 20, "force")),
+        (21, 3, "", ("error", "missing", 21, "force")),
+        (92, 1, "", ("error", "missing", 92, "p")),
+        (22, 3, "10.5", ("warning", "beyond limit", 22, "force")),
+        (23, 0, "x", ("error", "not a number", 23, "t")),
+    ],
+)
+def test_a_bad_cell_is_found_where_it_is(log, lines, line, column, cell, found):
+    trial, findings = log(with_cell(lines, line, column, cell))
+    assert findings == [found]
+    assert (trial is None) == (found[0] == "error")
+
+
+def test_all_findings_are_told_in_the_order_of_lines(log, lines):
+    bad = with_cell(with_cell(with_cell(lines, 40, 1, "?"), 12, 2, ""), 30, 3, "99")
+    assert [f[1:3] for f in log(bad)[1]] == [("missing", 12), ("beyond limit", 30), ("not a number", 40)]
+
+
+def test_of_a_kind_that_comes_again_and_again_the_others_are_counted(log, lines, tmp_path, task):
+    bad = list(lines)
+    for line in range(20, 60):
+        bad = with_cell(bad, line, 1, "")
+    assert len(log(bad)[1]) == 11
+    _, findings = read_log(tmp_path / "log.csv", task)
+    assert any("30 more" in f.sentence and "line 59" in f.sentence for f in findings)
+
+
+def test_gaps_repeated_samples_and_time_going_back(log, lines, trial):
+    assert log(lines[:30] + lines[32:])[1] == [("error", "gap", 31, None), ("remark", "short", 90, None)]
+    found, findings = log(lines[:30] + lines[29:])
+    assert findings == [("warning", "repeated sample", 31, None)]
+    np.testing.assert_array_equal(found.q, trial.q)
+    swapped = [*lines[:40], lines[41], lines[40], *lines[42:]]
+    assert ("error", "backwards", 42, None) in log(swapped)[1]
+    coarse = [lines[0], *(f"{float(t):.1f},{rest}" for t, rest in (line.split(",", 1) for line in lines[1:]))]
+    assert log(coarse)[1] == [("error", "coarse time", 3, None)]
+
+
+def test_jitter_beyond_a_fifth_and_another_rate(log, lines, task):
+    h = task.sampling_time
+    late = with_cell(lines, 50, 0, str(48 * h + 0.3 * h))
+    assert log(late)[1] == [("warning", "jitter", 50, None), ("warning", "jitter", 51, None)]
+    assert log(with_cell(lines, 50, 0, str(48 * h + 0.15 * h)))[1] == []
+    assert log(foreign(lines, ",", header="t [s],p,alpha,force", scale=1.5))[1] == [("error", "rate", 2, None)]
+    assert log(foreign(lines, ",", header="t [s],p,alpha,force", scale=1.03))[1] == [("warning", "rate", 2, None)]
+    assert log(foreign(lines, ",", header="t [s],p,alpha,force", scale=1.005))[1] == []
+
+
+def test_wrapped_angles_are_followed_by_whole_turns(log, lines, trial):
+    turning = trial.q[:, 1] + np.linspace(0, 9, 91)
+    wrapped = np.arctan2(np.sin(turning), np.cos(turning))
+    jumps = np.flatnonzero(np.abs(np.diff(wrapped)) > np.pi)
+    assert len(jumps) > 0
+    rows = [",".join([t, p, repr(float(a)), f]) for (t, p, _, f), a in zip(map(cells, lines[1:]), wrapped, strict=True)]
+    found, findings = log([lines[0], *rows])
+    assert findings == [("remark", "wrapped", int(i) + 3, "alpha") for i in jumps]
+    np.testing.assert_allclose(found.q[:, 1], turning, atol=1e-12)
+
+
+def test_a_position_that_is_no_angle_and_jumps_by_a_turn_is_told(log, lines):
+    bad = list(lines)
+    for line in range(60, 93):
+        bad = with_cell(bad, line, 1, repr(float(cells(lines[line - 1])[1]) - 2 * np.pi))
+    assert log(bad)[1] == [("warning", "jump", 60, "p")]
+
+
+def test_saturated_for_long_and_constant_columns(log, lines):
+    at_limit = list(lines)
+    for line in range(30, 60):
+        at_limit = with_cell(at_limit, line, 3, "-10")
+    assert log(at_limit)[1] == [("warning", "saturated", 30, "force")]
+    dead = [lines[0], *(",".join([t, "0.25", a, f]) for t, _, a, f in map(cells, lines[1:]))]
+    assert log(dead)[1] == [("error", "constant", 1, "p")]
+    idle = [lines[0], *(",".join([t, p, a, "0" if f else ""]) for t, p, a, f in map(cells, lines[1:]))]
+    assert log(idle)[1] == [("warning", "constant", 1, "force")]
+    rest = [lines[0], *(",".join([t, "0", a, "0"]) for t, _, a, _ in map(cells, lines[1:]))]
+    assert log(rest)[1] == [("warning", "constant", 1, "force"), ("warning", "constant", 1, "p")]
+
+
+def test_length(log, lines, trial):
+    assert log(lines[:60])[1] == [("remark", "short", 60, None)]
+    assert log(lines[:5])[1] == [("error", "too short", 5, None)]
+    assert log(lines[:6])[1] == [("remark", "short", 6, None)]
+    h = 1 / 30
+    longer = [*with_cell(lines, 92, 3, "1"), *(f"{i * h},{1 + 0.01 * i},{0.1 * np.sin(i)},2" for i in range(91, 100))]
+    found, findings = log(longer)
+    assert findings == [("warning", "long", 101, None)]
+    np.testing.assert_array_equal(found.q, trial.q)
+
+
+def test_rows_with_too_many_cells_hint_at_decimal_commas(log, lines):
+    bad = [lines[0], *("0,03,0,1,0,2,1,5" for _ in range(3))]
+    findings = log(bad)[1]
+    assert ("error", "too many cells", 2, None) in findings
+    assert log([lines[0], *(f"{line},," for line in lines[1:])])[1] == []
+
+
+def test_a_trial_is_made_of_what_has_no_error_only(tmp_path, lines, task, trial):
+    good, bad = tmp_path / "good.csv", tmp_path / "bad.csv"
+    good.write_text("\n".join(lines))
+    bad.write_text("\n".join(with_cell(lines, 9, 1, "")))
+    np.testing.assert_array_equal(trial_of(read_recording(good, Channels.of(task)), task).q, trial.q)
+    with pytest.raises(UserError, match=r"bad.csv cannot be learned from, it has an error on line 9: p has no value"):
+        trial_of(read_recording(bad, Channels.of(task)), task)
+
+
+def refused(path: Path, task) -> str:
+    with pytest.raises(UserError) as error:
+        read_log(path, task)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_missing_and_ambiguous_columns(tmp_path, lines, task):
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["t,p,alhpa,force", *lines[1:]]))
+    assert "no column" in refused(path, task)
+    assert "did you mean 'alhpa'?" in refused(path, task)
+    path.write_text("\n".join(["t,p,alpha,force,P [mm]", *lines[1:]]))
+    assert "2 columns called 'p'" in refused(path, task)
+
+
+def test_what_is_no_such_file_is_refused_in_one_sentence(tmp_path, lines, task):
+    path = tmp_path / "log.csv"
+    assert "There is no file" in refused(path, task)
+    assert "There is no file" in refused(Path("a\0b"), task)
+    assert "is not a file" in refused(tmp_path, task)
+    os.mkfifo(tmp_path / "pipe")
+    assert "is not a file" in refused(tmp_path / "pipe", task)
+    for content, words in {
+        b"": "has no lines",
+        b"\n\n \r\n": "has no lines",
+        bytes(range(256)) * 40: "is not text",
+        b"\x89PNG\r\n\x1a\n" + bytes(range(128)) * 9: "is not text",
+        b"t,p,alpha,force\n": "no samples",
+        "\n".join(lines[1:]).encode(): "does not name the columns",
+        b"t,p,alpha,force\n" + b"1" * 30_000: "Line 2",
+    }.items():
+        path.write_bytes(content)
+        assert words in refused(path, task)
+    with open(path, "wb") as file:
+        file.truncate(2**27)
+    assert "more than any trial" in refused(path, task)
+
+
+def test_mangled_files_never_end_in_a_traceback(tmp_path, lines, task):
+    path, whole = tmp_path / "log.csv", "\n".join(lines[:40]).encode()
+    outcomes = set()
+    for seed in range(250):
+        rng = np.random.default_rng(seed)
+        content = bytearray(whole)
+        for _ in range(rng.integers(1, 6)):
+            at, kind = int(rng.integers(len(content))), rng.integers(7)
+            if kind == 0:
+                content[at] = rng.integers(256)
+            elif kind == 1:
+                del content[at : at + int(rng.integers(1, 200))]
+            elif kind == 2:
+                content[at:at] = rng.choice([b'"', b"\n", b",,,", b"\r", b";", b"\t", b"1e999", b"nan", b"\xff", b"-"])
+            elif kind == 3:
+                content[at:at] = content[: int(rng.integers(300))]
+            elif kind == 4:
+                content[at:at] = rng.bytes(int(rng.integers(1, 6)))
+            else:
+                content[at] = ord("0") + int(rng.integers(10))
+        path.write_bytes(bytes(content))
+        try:
+            trial, findings = read_log(path, task)
+        except UserError as error:
+            outcomes.add("refused" if "\n" not in str(error) else "refused in several lines")
+            continue
+        outcomes.add("read" if trial is not None else "found")
+        last = len(bytes(content).decode("latin-1").replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+        assert all(1 <= f.line <= last for f in findings)
+        if trial is not None:
+            assert np.all(np.isfinite(trial.q))
+            assert np.all(np.isfinite(trial.u))
+            assert len(trial.q) == len(trial.u) + 1
+    assert outcomes == {"refused", "found", "read"}
+
+
+def test_channels_are_guessed_by_name():
+    found = guess(["time [ms]", "x [m]", "Pole angle [deg]", "u1", "voltage [V]"], [], [], [])
+    assert [(p.name, p.unit, p.angle) for p in found.positions] == [("x", "m", False), ("Pole angle", "rad", True)]
+    assert [i.name for i in found.inputs] == ["u1", "voltage"]
+    found = guess(["t", "a", "b", "c"], ["a"], ["c"], ["a"])
+    assert ([p.name for p in found.positions], found.angles) == (["a"], (True,))
+    with pytest.raises(UserError, match="--positions"):
+        guess(["t", "a", "b"], [], [], [])
+    with pytest.raises(UserError, match="did you mean 'alpha'"):
+        guess(["t", "alpha", "u"], [], [], ["alhpa"])
