@@ -69,6 +69,15 @@ def test_a_form_computes_what_scikit_learn_computes():
     np.testing.assert_allclose(ours, expected, rtol=1e-10)
 
 
+def test_a_linear_kernel_is_in_units_of_sizes_all_others_of_spreads():
+    spread, size = np.full(6, 0.01), np.full(6, 1.0)
+    kernel = Form("se * poly1(rates) + linear", KINDS).start(spread, size).centre
+    product, linear = kernel.terms
+    np.testing.assert_allclose(np.exp(linear.log_scales), 3 * size)
+    np.testing.assert_allclose(np.exp(product.factors[0].log_lengthscales), 3 * spread)
+    np.testing.assert_allclose(np.exp(product.factors[1].log_scales[3:5]), 3 * spread[3:5])
+
+
 def test_forms_are_read_as_sums_of_products():
     kernel = Form("se*poly2(rates) + linear(inputs) + poly3 + poly1", KINDS).start(np.ones(6)).centre
     assert isinstance(kernel, Sum)

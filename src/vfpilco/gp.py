@@ -139,7 +139,7 @@ def _penalty(theta: Hyperparameters, guard: Guarded) -> Array:
 def guarded(x: np.ndarray, form: Form) -> Guarded:
     """Hyperparameters that suit the spread of the data, with noise a tenth of the signal, and how far they may go."""
     spread = np.maximum(x.std(0), 1e-3 * np.maximum(np.abs(x).max(0), 1e-6))
-    centre, width = form.start(spread)
+    centre, width = form.start(spread, np.hypot(spread, x.mean(0)))
     noise = np.array(np.log(0.1)), np.array(NOISE_GUARD)
     return Guarded(Hyperparameters(centre, noise[0]), Hyperparameters(width, noise[1]))  # pyright: ignore
 

@@ -237,12 +237,19 @@ class Form:
         """The elementary kernels and selections, factors within terms; `UserError` if it is none."""
         return [[_part(factor, self.expression) for factor in term.split("*")] for term in self.expression.split("+")]
 
-    def start(self, spread: np.ndarray) -> Guarded:
-        """Lengthscales and scales of three spreads of the data, unit signal in all."""
+    def start(self, spread: np.ndarray, size: np.ndarray | None = None) -> Guarded:
+        """Lengthscales and scales of three spreads of the data, unit signal in all.
+
+        A linear kernel is zero at zero: its unit is the `size` of an entry, its root mean square. A cosine that stays
+        near 1 has a small spread, and in units of that a linear kernel would expect huge slopes.
+        """
         terms = self.parts()
+        size = spread if size is None else size
         built = [
             [
-                self._elementary(cls, selected, spread, -0.5 * np.log(len(terms)), first=i == 0)
+                self._elementary(
+                    cls, selected, size if cls is Linear else spread, -0.5 * np.log(len(terms)), first=i == 0
+                )
                 for i, (cls, selected) in enumerate(term)
             ]
             for term in terms
@@ -250,15 +257,15 @@ class Form:
         return Guarded(*(_assemble([[part[i] for part in term] for term in built]) for i in (0, 1)))
 
     def _elementary(
-        self, cls: type, selected: tuple[str, ...], spread: np.ndarray, log_scale: float, first: bool
+        self, cls: type, selected: tuple[str, ...], unit: np.ndarray, log_scale: float, first: bool
     ) -> Guarded:
         """One elementary kernel; within a product only the first one has a signal to be fitted."""
-        chosen = self._columns(selected, len(spread))
+        chosen = self._columns(selected, len(unit))
         if not chosen.any():
             raise UserError(
                 f"The kernel {self.expression!r} selects {', '.join(selected)}, of which the GP inputs have none."
             )
-        centre = cls(np.where(chosen, np.log(3 * spread), np.inf), np.array(log_scale if first else 0.0))
+        centre = cls(np.where(chosen, np.log(3 * unit), np.inf), np.array(log_scale if first else 0.0))
         return Guarded(centre, cls(GUARD * chosen, np.array(GUARD * first)))
 
     def _columns(self, selected: tuple[str, ...], entries: int) -> np.ndarray:
