@@ -45,7 +45,7 @@ def task(**faults: float) -> Task:
         success=held_in_the_middle,
         measures=(Measure("final distance", "mm", final_distance),),
         draw=draw,
-        settings=Settings(kernel="se + linear(angles)", policy="linear-rbf", basis_functions=400, clip=3.0),
+        settings=Settings(kernel="linear(angles)", policy="linear-rbf", basis_functions=400, steps=400, clip=3.0),
         trials=3,
         tests=10,
     )
