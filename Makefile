@@ -23,7 +23,7 @@ test: $(INSTALLED)
 	$(BIN)/ruff check src tests examples
 	$(BIN)/ruff format --check src tests examples
 	$(BIN)/pyright
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-long: $(INSTALLED)
 	$(BIN)/python -m pytest -m long

@@ -8,8 +8,9 @@ import tempfile
 from collections.abc import Callable
 
 # What tests compile is shared by the programs they start, and leaves nothing behind.
-CACHE = tempfile.TemporaryDirectory(prefix="vfpilco-compiled-", ignore_cleanup_errors=True)
-os.environ["JAX_COMPILATION_CACHE_DIR"] = CACHE.name
+if "PYTEST_XDIST_WORKER" not in os.environ:  # of tests side by side the first process makes it for all
+    CACHE = tempfile.TemporaryDirectory(prefix="vfpilco-compiled-", ignore_cleanup_errors=True)
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = CACHE.name
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
 
 # Programs started from here hear Ctrl-C, also when these tests run in the background of a shell.
