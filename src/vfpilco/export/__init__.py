@@ -1,0 +1,1 @@
+"""A learned policy for programs that know nothing of this package: C99, ONNX or NumPy."""
