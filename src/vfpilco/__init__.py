@@ -15,6 +15,7 @@ from vfpilco import engine
 from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import PlantError, UserError
 from vfpilco.evaluate import evaluate
+from vfpilco.export import export
 from vfpilco.exploration import Cosines, FilteredNoise, RandomPD, TriangularWaves
 from vfpilco.learn import Result, learn
 from vfpilco.representation import Features
@@ -46,6 +47,7 @@ __all__ = [
     "UserError",
     "engine",
     "evaluate",
+    "export",
     "learn",
     "task",
 ]

@@ -19,6 +19,7 @@ USAGE = """vfpilco: learn to control a machine from raw position measurements
   vfpilco learn TASK --out RUN --resume             go on where it was stopped
   vfpilco runs [DIR]            list runs
   vfpilco evaluate RUN          run a learned policy on the plant
+  vfpilco export RUN --to c --out DIR               a learned policy as C99, ONNX or NumPy
   vfpilco reproduce STUDY       make a study of the paper    (vfpilco reproduce --list)
   vfpilco bench                 how fast a gradient step is on this machine
   vfpilco --version

@@ -8,13 +8,13 @@ import numpy as np
 
 from vfpilco.export.described import Exported, Quantity
 from vfpilco.export.templates import fill
-from vfpilco.export.text import numbers, plain
+from vfpilco.export.text import Precision, numbers, plain
 from vfpilco.memory import Entry
 from vfpilco.policies.layers import Basis, Dense
 from vfpilco.versions import versions
 
 
-def files(exported: Exported) -> dict[str, str]:
+def files(exported: Exported, precision: Precision = "double") -> dict[str, str]:
     """The one file."""
     source = fill(
         "policy.py.txt",

@@ -84,12 +84,16 @@ class Graph:
     def constant(self, values: np.ndarray) -> str:
         """An array of the model."""
         name = f"c{len(self.constants)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(values), name))
+        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
         return name
 
     def cast(self, name: str, kind: Any) -> str:
         """The same numbers in another type."""
         return self.add("Cast", name, to=self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
+
+    def cut(self, name: str, first: int, end: int) -> str:
+        """A part of the first axis after the batch."""
+        return self.add("Slice", name, np.array([first]), np.array([end]), np.array([1]))
 
     def every(self, truth: str, axes: list[int]) -> str:
         """Whether all along these axes are true; the axes stay."""
@@ -141,9 +145,9 @@ def _move(graph: Graph, exported: Exported, z: str) -> str:
     """The memory one sample later; one that holds NaN begins at rest."""
     memory = exported.memory
     newest = graph.add("Unsqueeze", z, np.array([1]))
-    rows = [newest, graph.add("Slice", "memory", np.array([0]), np.array([memory.window - 1]), np.array([1]))]
+    rows = [newest, *[graph.cut("memory", 0, memory.window - 1)] * (memory.window > 1)]
     if memory.filters:
-        before = graph.add("Slice", "memory", np.array([memory.window]), np.array([memory.rows]), np.array([1]))
+        before = graph.cut("memory", memory.window, memory.rows)
         products = graph.add("Mul", graph.add("Unsqueeze", before, np.array([1])), memory.a.transpose(1, 2, 0)[None])
         filtered = graph.add("ReduceSum", products, np.array([2]), keepdims=0)
         rows.append(graph.add("Add", filtered, graph.add("Mul", newest, memory.b.T[None])))
@@ -168,7 +172,8 @@ def _see(graph: Graph, exported: Exported, moved: str, z: str) -> str:
         x = graph.add("Where", taken, graph.add(operator, plain), x) if taken.any() else x
     if reference is not None:
         sample = graph.add("Max", graph.add("Min", "sample", np.array(len(reference) - 1)), np.array(0))
-        x = graph.add("Concat", x, graph.add("Sub", graph.add("Gather", reference, sample), z), axis=1)
+        errors = graph.add("Sub", graph.add("Gather", reference, sample), graph.cut(z, 0, reference.shape[1]))
+        x = graph.add("Concat", x, errors, axis=1)
     return graph.cast(x, DTYPES[graph.precision])
 
 

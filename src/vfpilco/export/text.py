@@ -9,7 +9,7 @@ import numpy as np
 from vfpilco.errors import UserError
 
 Precision = Literal["float", "double"]
-DTYPES: dict[Precision, type] = {"float": np.float32, "double": np.float64}
+DTYPES: dict[str, type] = {"float": np.float32, "double": np.float64}
 
 HARMLESS = " _-+.,:/=()°·Ω"
 """Besides letters and digits: what ends no comment, string, table cell or line."""
