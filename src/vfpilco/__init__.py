@@ -15,8 +15,8 @@ from vfpilco import engine
 from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import PlantError, UserError
 from vfpilco.evaluate import evaluate
-from vfpilco.export import export
 from vfpilco.exploration import Cosines, FilteredNoise, RandomPD, TriangularWaves
+from vfpilco.export import export
 from vfpilco.learn import Result, learn
 from vfpilco.representation import Features
 from vfpilco.sensors import GaussianNoise, Quantised

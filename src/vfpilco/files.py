@@ -66,6 +66,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
     """A folder to write to, which becomes `path` when all is written; nothing is left of it where something fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)  # of a write that was cut off
     temporary.mkdir()
     try:
         yield temporary

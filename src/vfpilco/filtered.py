@@ -185,7 +185,7 @@ class Filtered(FullState):
 
     def remembered(self) -> Memory:
         """The last measurement, and below it the filters' memories: position first, velocity last."""
-        a, b = np.array(self.a), np.array(self.b)
+        a, b = np.array(self.a, dtype=float), np.array(self.b, dtype=float)
         velocities = [Entry(b.shape[1], i) for i in range(self.d_q)]
         return Memory(self.angles, 1, (*seen(self.angles, 1), *velocities), a, b)
 

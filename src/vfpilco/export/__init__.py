@@ -1,11 +1,12 @@
 """A learned policy for programs that know nothing of this package: C99, ONNX or NumPy.
 
-`described.py` gathers what is exported, `targets.py` lists the forms. A form sees a policy as a `Memory`, which says what
-is remembered and how x* is made of it, and as chains of layers, which say what is made of x*.
+`described.py` gathers what is exported, `targets.py` lists the forms. A form sees a policy as a `Memory`, which says
+what is remembered and how x* is made of it, and as chains of layers, which say what is made of x*.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,10 +41,10 @@ def export(
 ) -> Export:
     """Write the policy of a run, that of `trial` or the last one, to the new folder `out`.
 
-    `to` is "c", "onnx" or "numpy". With `check` it is first run against the learned policy on thousands of histories; an
-    export that differs is refused.
+    `to` is "c", "onnx" or "numpy". With `check` it is first run against the learned policy on thousands of histories;
+    an export that differs is refused.
     """
-    target, out = choose(to, precision), Path(out)
+    target, out = choose(to, precision), Path(os.path.abspath(out))
     if check:
         target.ready()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -46,7 +47,7 @@ def files(exported: Exported, precision: Precision) -> dict[str, str]:
         layers="\n".join(fill(file, **functions) for kind, (file, _) in LAYERS.items() if kind in kinds),
         chains="\n".join(_calls(exported)),
     )
-    return {"policy.h": header, "policy.c": source}
+    return {"policy.h": header, "policy.c": re.sub("\n{3,}", "\n\n", source)}
 
 
 def _suffix(precision: Precision) -> str:

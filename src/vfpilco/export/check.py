@@ -15,10 +15,12 @@ from vfpilco.export.text import DTYPES, Precision
 HISTORIES = 10_000
 ALLOWED: dict[Precision, float] = {"double": 1e-6, "float": 1e-4}
 """By how much the inputs may differ, as a share of u_max."""
-ACTIVE, LEAST_ACTIVE = 0.05, 0.5
-"""At least this share of the histories must ask for more than this share of u_max, for agreement to mean much."""
-AWAY, JITTER = 0.1, 0.3
-"""How far histories are from those that were measured: as a share of the spread, and of the changes per sample."""
+ACTIVE, SATURATED = 0.05, 0.95
+"""Inputs between these shares of u_max tell most: a tanh hides differences beyond."""
+LEAST_ACTIVE = 0.5
+"""At least this share of the histories must ask for more than that, for agreement to mean much."""
+AWAY, JITTER = 0.2, 0.5
+"""How far histories are at most from those that were measured: of the spread, and of the changes per sample."""
 
 
 class Report(NamedTuple):
@@ -27,7 +29,9 @@ class Report(NamedTuple):
     histories: int
     error: float
     active: float
-    """Share of the histories with |u| > 0.05 u_max."""
+    """Share of the histories in which an input is more than 0.05 u_max."""
+    telling: float
+    """Share of the histories in which one is that, and below 0.95 u_max: there the tanh hides no difference."""
     trial_samples: int
     trial_error: float
     allowed: float
@@ -37,7 +41,8 @@ class Report(NamedTuple):
         """What was found, for a person."""
         said = [
             f"{self.histories} histories around measured ones: largest error {self.error:.1e} of u_max "
-            f"(allowed {self.allowed:.0e}); in {self.active:.0%} of them |u| > {ACTIVE} u_max",
+            f"(allowed {self.allowed:.0e})",
+            f"in {self.active:.0%} of them |u| > {ACTIVE} u_max, in {self.telling:.0%} also |u| < {SATURATED} u_max",
             f"a recorded trial of {self.trial_samples} samples: largest error {self.trial_error:.1e} of u_max",
         ]
         if self.active < LEAST_ACTIVE:
@@ -54,11 +59,12 @@ def check(exported: Exported, target: Target, folder: Path, precision: Precision
     found = target.run(folder, trials)
     expected = [answers(exported, trial) for trial in trials]
     errors = [np.abs(u - due) / exported.limits for u, due in zip(found.inputs, expected, strict=True)]
-    asked = np.concatenate(expected[1:]) / exported.limits
+    asked = np.abs(np.concatenate(expected[1:])) / exported.limits
     report = Report(
         len(asked),
         _largest(errors[1:]),
-        float(np.mean(np.abs(asked).max(axis=1) > ACTIVE)),
+        float(np.mean(np.any(asked > ACTIVE, axis=1))),
+        float(np.mean(np.any((asked > ACTIVE) & (asked < SATURATED), axis=1))),
         len(own),
         _largest(errors[:1]),
         ALLOWED[precision],
@@ -94,8 +100,9 @@ def histories(exported: Exported, samples: int = HISTORIES) -> list[np.ndarray]:
     made: list[np.ndarray] = []
     while missing := samples - sum(map(len, made)):
         trial = exported.trials[-1 - len(made) % len(exported.trials)][:missing]
+        size = 10 ** rng.uniform(-3, 0)  # Policies with high gains saturate unless they are shaken little.
         aside, shaken = rng.normal(size=trial.shape[1]), rng.normal(size=trial.shape)
-        moved = trial + AWAY * spread * aside + JITTER * change * shaken
+        moved = trial + size * (AWAY * spread * aside + JITTER * change * shaken)
         if len(made) % 2:
             moved = moved - 2 * np.pi * turning * np.round(moved / (2 * np.pi))
         made.append(moved)

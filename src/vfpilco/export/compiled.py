@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,29 +17,28 @@ FLAGS = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic")
 COMPILERS = ("cc", "gcc", "clang")
 
 
-def compiler() -> str:
-    """The C compiler: that of the variable CC, or the first there is."""
-    wanted = os.environ.get("CC") or COMPILERS
-    found = next(filter(None, map(shutil.which, [wanted] if isinstance(wanted, str) else wanted)), None)
-    if found is None:
-        raise UserError(
-            f"To check an export in C a compiler is needed, and there is none of {', '.join(COMPILERS)}: install one, "
-            "or name it in the variable CC."
-        )
-    return found
+def compiler() -> list[str]:
+    """The command of the C compiler: that of the variable CC, or the first there is."""
+    named = os.environ.get("CC")
+    commands = [shlex.split(named)] if named else [[name] for name in COMPILERS]
+    for command in commands:
+        if command and shutil.which(command[0]):
+            return command
+    looked = " or ".join(" ".join(command) for command in commands)
+    raise UserError(f"To check an export in C a compiler is needed, and {looked} is not there: name one in CC.")
 
 
 class Program:
     """An export in C, built with a program that drives it."""
 
-    def __init__(self, export: Path, into: Path, command: str, flags: tuple[str, ...] = ()) -> None:
+    def __init__(self, export: Path, into: Path, command: list[str], flags: tuple[str, ...] = ()) -> None:
         self.path = into / "drive"
         (into / "drive.c").write_text(fill("drive.c"))
         sources = [str(export / "policy.c"), str(into / "drive.c")]
-        line = [command, *FLAGS, *flags, f"-I{export}", "-o", str(self.path), *sources, "-lm"]
+        line = [*command, *FLAGS, *flags, f"-I{export}", "-o", str(self.path), *sources, "-lm"]
         built = subprocess.run(line, capture_output=True, text=True, timeout=600)
         if built.returncode:
-            raise UserError(f"{command} did not build the export: {built.stderr.strip()[:500]}")
+            raise UserError(f"{command[0]} did not build the export: {built.stderr.strip()[:500]}")
 
     def answers(self, trials: list[np.ndarray]) -> list[np.ndarray]:
         """The inputs that the policy gives to the measurements of trials, reset before each."""

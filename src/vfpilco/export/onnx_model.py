@@ -70,7 +70,8 @@ class Graph:
     """Nodes and constants as they come; `add` gives the name of a result, and takes names and arrays alike."""
 
     def __init__(self, onnx: Any, precision: Precision) -> None:
-        self.onnx, self.precision = onnx, precision
+        self.onnx = onnx
+        self.precision: Precision = precision
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
@@ -125,7 +126,7 @@ def _fill(graph: Graph, exported: Exported) -> None:
     u = graph.add("Mul", graph.add("Tanh", graph.add("Div", y, limits)), limits)
     u = graph.add("Min", graph.add("Max", u, -limits), limits)
     graph.add("Where", graph.add("And", measured, finite), u, np.zeros((1, 1), real), result="inputs")
-    # After what is no measurement, the last one is kept for the turns of angles, and NaN below makes the rest begin anew.
+    # After what is no measurement: the last one is kept for the turns of angles, NaN below it makes the rest begin anew.
     below = np.arange(exported.memory.rows)[None, :, None] > 0
     kept = graph.add("Where", below, np.full((1, 1, 1), np.nan), "memory")
     graph.add("Where", graph.add("Unsqueeze", measured, np.array([2])), moved, kept, result="new_memory")

@@ -23,7 +23,7 @@ def readme(exported: Exported, target: Target, precision: Precision, report: Rep
     return fill(
         "README.md",
         task=plain(exported.learned["task"]),
-        usage=fill(target.usage, rows=memory.rows, columns=memory.columns, inputs=len(exported.inputs)),
+        usage=fill(target.usage, rows=memory.rows, columns=memory.columns, inputs=len(exported.inputs)).strip(),
         rate=f"{1 / exported.sampling_time:.6g}",
         sampling_time=repr(exported.sampling_time),
         precision=precision,
@@ -56,8 +56,8 @@ def _memory(exported: Exported) -> str:
         said += f", and for every position a filter of {memory.filters} numbers that estimates position and velocity"
     if exported.reference is not None:
         said += (
-            f". It follows a reference of {len(exported.reference)} samples, a row further with every sample, and stays "
-            "at the last"
+            f". It follows a reference of {len(exported.reference)} samples, a row further with every sample, and "
+            "stays at the last"
         )
     return said + "."
 

@@ -1,7 +1,7 @@
 """What policies are made of, spelled out as arrays for other programs.
 
-The inputs are u = u_max tanh( y / u_max ), where y is a sum of chains: each chain begins with x*, and hands it from layer
-to layer.
+The inputs are u = u_max tanh( y / u_max ), where y is a sum of chains: each chain begins with x*, and hands it from
+layer to layer.
 """
 
 from __future__ import annotations
