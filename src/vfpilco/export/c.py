@@ -12,7 +12,6 @@ from vfpilco.export.templates import fill
 from vfpilco.export.text import Precision, inward, numbers, plain, rounded
 from vfpilco.memory import Entry
 from vfpilco.policies.layers import Basis, Dense
-from vfpilco.versions import versions
 
 
 def files(exported: Exported, precision: Precision) -> dict[str, str]:
@@ -23,7 +22,6 @@ def files(exported: Exported, precision: Precision) -> dict[str, str]:
     header = fill(
         "policy.h",
         task=plain(exported.learned["task"]),
-        version=versions()["vfpilco"],
         real=precision,
         measures=memory.columns,
         inputs=len(exported.inputs),

@@ -55,7 +55,7 @@ class Report(NamedTuple):
 def check(exported: Exported, target: Target, folder: Path, precision: Precision) -> Report:
     """Run the export in `folder` and the learned policy side by side; refuse one that differs."""
     own = exported.trials[-1]
-    trials = [trial.astype(DTYPES[precision]).astype(float) for trial in [own, *histories(exported)]]
+    trials = [trial.astype(DTYPES[precision]).astype(float) for trial in [own, *histories(exported, HISTORIES)]]
     found = target.run(folder, trials)
     expected = [answers(exported, trial) for trial in trials]
     errors = [np.abs(u - due) / exported.limits for u, due in zip(found.inputs, expected, strict=True)]
@@ -88,7 +88,7 @@ def answers(exported: Exported, trial: np.ndarray) -> np.ndarray:
     return np.array([exported.policy(measured) for measured in trial])
 
 
-def histories(exported: Exported, samples: int = HISTORIES) -> list[np.ndarray]:
+def histories(exported: Exported, samples: int) -> list[np.ndarray]:
     """Measured trials, moved aside and shaken, with so many samples together: every sample ends another history.
 
     In every second one angles wrap around, as those of many sensors do.

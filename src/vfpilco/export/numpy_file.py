@@ -11,7 +11,6 @@ from vfpilco.export.templates import fill
 from vfpilco.export.text import Precision, numbers, plain
 from vfpilco.memory import Entry
 from vfpilco.policies.layers import Basis, Dense
-from vfpilco.versions import versions
 
 
 def files(exported: Exported, precision: Precision = "double") -> dict[str, str]:
@@ -19,7 +18,6 @@ def files(exported: Exported, precision: Precision = "double") -> dict[str, str]
     source = fill(
         "policy.py.txt",
         task=plain(exported.learned["task"]),
-        version=versions()["vfpilco"],
         sampling_time=repr(exported.sampling_time),
         measured=_named(exported.measures),
         applied=_named(exported.inputs),

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from importlib.metadata import version
 
 import numpy as np
 
-from vfpilco.errors import UserError
 from vfpilco.export.described import Exported
+from vfpilco.export.onnx_graph import Graph, library
+from vfpilco.export.templates import LARGEST
 from vfpilco.export.text import DTYPES, Precision, inward, rounded
 from vfpilco.policies.layers import Basis, Dense
-from vfpilco.versions import versions
 
 OPSET, IR_VERSION = 17, 8
 """Old enough for runtimes of the last years."""
-LARGEST = 1e9
-"""What is beyond is no measurement."""
-
-
-def library() -> Any:
-    """The package onnx, if it is installed."""
-    try:
-        import onnx
-    except ImportError as error:
-        raise UserError("To export to ONNX the package onnx is needed: pip install 'vfpilco[onnx]'.") from error
-    return onnx
 
 
 def files(exported: Exported, precision: Precision) -> dict[str, bytes]:
@@ -39,7 +28,7 @@ def files(exported: Exported, precision: Precision) -> dict[str, bytes]:
         opset_imports=[onnx.helper.make_opsetid("", OPSET)],
         ir_version=IR_VERSION,
         producer_name="vfpilco",
-        producer_version=versions()["vfpilco"],
+        producer_version=version("vfpilco"),
     )
     onnx.helper.set_model_props(model, metadata(exported))
     onnx.checker.check_model(model, full_check=True)
@@ -66,52 +55,6 @@ def metadata(exported: Exported) -> dict[str, str]:
 # -- the graph ---------------------------------------------------------------------------------------------------
 
 
-class Graph:
-    """Nodes and constants as they come; `add` gives the name of a result, and takes names and arrays alike."""
-
-    def __init__(self, onnx: Any, precision: Precision) -> None:
-        self.onnx = onnx
-        self.precision: Precision = precision
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def add(self, operator: str, *given: str | np.ndarray, result: str = "", **attributes: Any) -> str:
-        """A node; the name of what it gives."""
-        names = [one if isinstance(one, str) else self.constant(one) for one in given]
-        result = result or f"v{len(self.nodes)}"
-        self.nodes.append(self.onnx.helper.make_node(operator, names, [result], **attributes))
-        return result
-
-    def constant(self, values: np.ndarray) -> str:
-        """An array of the model."""
-        name = f"c{len(self.constants)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
-        return name
-
-    def cast(self, name: str, kind: Any) -> str:
-        """The same numbers in another type."""
-        return self.add("Cast", name, to=self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
-
-    def cut(self, name: str, first: int, end: int) -> str:
-        """A part of the first axis after the batch."""
-        return self.add("Slice", name, np.array([first]), np.array([end]), np.array([1]))
-
-    def every(self, truth: str, axes: list[int]) -> str:
-        """Whether all along these axes are true; the axes stay."""
-        return self.cast(self.add("ReduceMin", self.cast(truth, np.int32), axes=axes, keepdims=1), bool)
-
-    def finish(self, exported: Exported) -> Any:
-        """The graph with its inputs and outputs."""
-        describe, memory = self.onnx.helper.make_tensor_value_info, exported.memory
-        real = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(DTYPES[self.precision]))
-        exact, whole = self.onnx.TensorProto.DOUBLE, self.onnx.TensorProto.INT64
-        state = ["batch", memory.rows, memory.columns]
-        given = [describe("measured", real, ["batch", memory.columns]), describe("memory", exact, state)]
-        given += [] if exported.reference is None else [describe("sample", whole, ["batch"])]
-        results = [describe("inputs", real, ["batch", len(exported.inputs)]), describe("new_memory", exact, state)]
-        return self.onnx.helper.make_graph(self.nodes, "policy", given, results, self.constants)
-
-
 def _fill(graph: Graph, exported: Exported) -> None:
     """One step: follow angles, move the memory, see, and let the layers make inputs of it."""
     z = graph.cast("measured", np.float64)
@@ -126,7 +69,7 @@ def _fill(graph: Graph, exported: Exported) -> None:
     u = graph.add("Mul", graph.add("Tanh", graph.add("Div", y, limits)), limits)
     u = graph.add("Min", graph.add("Max", u, -limits), limits)
     graph.add("Where", graph.add("And", measured, finite), u, np.zeros((1, 1), real), result="inputs")
-    # After what is no measurement: the last one is kept for the turns of angles, NaN below it makes the rest begin anew.
+    # After what is no measurement the last one is kept, for the turns of angles; NaN below lets the rest begin anew.
     below = np.arange(exported.memory.rows)[None, :, None] > 0
     kept = graph.add("Where", below, np.full((1, 1, 1), np.nan), "memory")
     graph.add("Where", graph.add("Unsqueeze", measured, np.array([2])), moved, kept, result="new_memory")

@@ -18,7 +18,7 @@ typedef vfpilco_real real;
 #define LAST_SAMPLE $last_sample
 
 static const double TURN = 6.283185307179586;
-static const double LARGEST = 1e9;
+static const double LARGEST = $largest;
 
 /* -- what was learned ------------------------------------------------------------------------------------------- */
 

@@ -45,7 +45,7 @@ $measured
 $applied
  *
  * Returns 1 if the policy was followed. Returns 0, with all inputs zero, if q is no measurement (NaN, infinite or beyond
- * 1e9) or nothing sensible comes of it. After what is no measurement the memory begins anew, at rest, with the next one;
+ * $largest) or nothing sensible comes of it. After what is no measurement the memory begins anew, at rest, with the next one;
  * the turns of angles and the place in a reference are kept.
  */
 int vfpilco_step(vfpilco_policy *policy, const vfpilco_real q[VFPILCO_MEASURES], vfpilco_real u[VFPILCO_INPUTS]);
