@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+import pytest
 
 from vfpilco import files
 from vfpilco.controller import LearnedPolicy
@@ -90,3 +93,10 @@ def written(one: Exported, to: str, folder: Path, precision: Any = "double") -> 
     for name, content in TARGETS[to].files(one, precision).items():
         files.write_whole(folder / name, content)
     return folder
+
+
+def need(command: str) -> list[str]:
+    """A compiler; where it is missing its tests are skipped, but not in CI."""
+    if shutil.which(command) is None and not os.environ.get("VFPILCO_NO_SKIP"):
+        pytest.skip(f"there is no {command}")
+    return [command]

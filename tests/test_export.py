@@ -3,9 +3,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import json
-import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 
-from exports import ANGLES, LIMITS, REPRESENTATIONS, exported, learned, motion, written
+from exports import ANGLES, LIMITS, REPRESENTATIONS, exported, learned, motion, need, written
 from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import UserError
 from vfpilco.execute import execute
@@ -34,6 +32,11 @@ DATA = Path(__file__).parent / "data"
 
 
 @pytest.fixture(autouse=True)
+def c_compiler():
+    need("cc")
+
+
+@pytest.fixture(autouse=True)
 def fewer_histories(monkeypatch):
     """A check of 10,000 takes seconds; one of the whole size is in the tests of the command line."""
     monkeypatch.setattr(checking, "HISTORIES", 400)
@@ -44,13 +47,6 @@ def difference(one: Exported, found: list[np.ndarray], trials: list[np.ndarray])
     due = np.concatenate([checking.answers(one, trial) for trial in trials]) / LIMITS
     assert np.mean(np.any((np.abs(due) > 0.05) & (np.abs(due) < 0.95), axis=1)) > 0.3
     return float(np.abs(np.concatenate(found) / LIMITS - due).max())
-
-
-def need(command: str) -> list[str]:
-    """A compiler; where it is missing its tests are skipped, but not in CI."""
-    if shutil.which(command) is None and not os.environ.get("VFPILCO_NO_SKIP"):
-        pytest.skip(f"there is no {command}")
-    return [command]
 
 
 EVERY_KIND = [(how, kind, False) for how in REPRESENTATIONS for kind in KINDS]

@@ -13,7 +13,7 @@ import pytest
 
 import vfpilco
 import vfpilco.cli
-from exports import ANGLES, KALMAN, LIMITS, H, exported, learned, motion
+from exports import ANGLES, KALMAN, LIMITS, H, exported, learned, motion, need
 from folders import one_sentence
 from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import UserError
@@ -23,6 +23,11 @@ from vfpilco.export.targets import TARGETS
 from vfpilco.filtered import Filtered
 from vfpilco.runfolder import RunFolder
 from vfpilco.trial import Trial
+
+
+@pytest.fixture(autouse=True)
+def c_compiler():
+    need("cc")
 
 
 @pytest.fixture(autouse=True)

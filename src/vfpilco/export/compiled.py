@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -19,10 +18,10 @@ COMPILERS = ("cc", "gcc", "clang")
 
 def compiler() -> list[str]:
     """The command of the C compiler: that of the variable CC, or the first there is."""
-    named = os.environ.get("CC")
-    commands = [shlex.split(named)] if named else [[name] for name in COMPILERS]
+    named = os.environ.get("CC", "")
+    commands = [named.split()] if named.split() else [[name] for name in COMPILERS]
     for command in commands:
-        if command and shutil.which(command[0]):
+        if shutil.which(command[0]):
             return command
     looked = " or ".join(" ".join(command) for command in commands)
     raise UserError(f"To check an export in C a compiler is needed, and {looked} is not there: name one in CC.")

@@ -124,7 +124,8 @@ def _quantities(described: list[dict[str, Any]]) -> tuple[Quantity, ...]:
 
 
 def _learned(folder: RunFolder, header: dict[str, Any], trial: int) -> dict[str, Any]:
-    settings = {f.name: header["settings"][f.name] for f in fields(Settings) if f.name in header["settings"]}
+    known, plain = header["settings"], (str, int, float)
+    settings = {f.name: known[f.name] for f in fields(Settings) if isinstance(known.get(f.name), plain)}
     return {
         "run": str(folder.path),
         "trial": trial,

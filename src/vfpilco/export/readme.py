@@ -18,12 +18,11 @@ TESTED = 8
 
 def readme(exported: Exported, target: Target, precision: Precision, report: Report | None) -> str:
     """The document, test vector included."""
-    memory = exported.memory
     checked = ["not checked (`vfpilco export --check` does it)"] if report is None else report.sentences()
     return fill(
         "README.md",
         task=plain(exported.learned["task"]),
-        usage=fill(target.usage, rows=memory.rows, columns=memory.columns, inputs=len(exported.inputs)).strip(),
+        usage=_usage(exported, target, precision),
         rate=f"{1 / exported.sampling_time:.6g}",
         sampling_time=repr(exported.sampling_time),
         precision=precision,
@@ -35,6 +34,17 @@ def readme(exported: Exported, target: Target, precision: Precision, report: Rep
         checked="\n".join(f"- {sentence}" for sentence in checked),
         learned=json.dumps(exported.learned, indent=2),
     )
+
+
+def _usage(exported: Exported, target: Target, precision: Precision) -> str:
+    return fill(
+        target.usage,
+        rows=exported.memory.rows,
+        columns=exported.memory.columns,
+        inputs=len(exported.inputs),
+        real="float32" if precision == "float" else "float64",
+        sample="" if exported.reference is None else ', "sample": np.array([0])',
+    ).strip()
 
 
 def _measures(exported: Exported) -> str:
