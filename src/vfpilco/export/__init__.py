@@ -44,14 +44,14 @@ def export(
     `to` is "c", "onnx" or "numpy". With `check` it is first run against the learned policy on thousands of histories;
     an export that differs is refused.
     """
-    target, out = choose(to, precision), Path(os.path.abspath(out))
+    target, out = choose(to, precision), Path(out)
     if check:
         target.ready()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out} is {'not empty' if out.is_dir() else 'a file'}: choose another --out for the export.")
     exported = describe(RunFolder(run), trial)
     files = target.files(exported, precision)
-    with whole_folder(out) as folder:
+    with whole_folder(Path(os.path.abspath(out))) as folder:  # "." has no name
         for name, content in files.items():
             write_whole(folder / name, content)
         report = prove(exported, target, folder, precision) if check else None
