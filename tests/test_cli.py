@@ -68,6 +68,20 @@ def test_evaluate_prints_rate_and_cost(run, capsys):
     assert "of 2 episodes succeeded" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("to", ["c", "onnx", "numpy"])
+def test_export_writes_a_program_that_agrees(run, to, capsys, tmp_path):
+    folder, _ = run
+    command = ["export", str(folder), "--to", to, "--out"]
+    assert main([*command, str(tmp_path / "a"), "--check", "--trial", "1", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["export"] == str(tmp_path / "a")
+    assert said["check"]["histories"] == 10_000
+    assert said["check"]["trial_samples"] == 91
+    assert max(said["check"]["error"], said["check"]["trial_error"]) < 1e-6
+    assert main([*command, str(tmp_path / "b")]) == 0
+    assert f"{tmp_path / 'b'}: README.md, policy" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("name", "trials"), [("cartpole", 5), ("ur5", 3), ("furuta", 6)])
 def test_a_task_has_its_own_number_of_trials(name, trials, capsys):
     with pytest.raises(SystemExit):

@@ -16,6 +16,7 @@ from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import PlantError, UserError
 from vfpilco.evaluate import evaluate
 from vfpilco.exploration import Cosines, FilteredNoise, RandomPD, TriangularWaves
+from vfpilco.export import export
 from vfpilco.learn import learn
 from vfpilco.learner import Result
 from vfpilco.plants.tcp import RemotePlant
@@ -57,6 +58,7 @@ __all__ = [
     "ask",
     "engine",
     "evaluate",
+    "export",
     "learn",
     "serve",
     "task",

@@ -24,6 +24,7 @@ USAGE = """vfpilco: learn to control a machine from raw position measurements
   vfpilco evaluate RUN          run a learned policy on the plant
   vfpilco serve TASK            its plant on TCP, for a learner in another process
   vfpilco inspect FILE …        what recordings made elsewhere hold, and what settings fit
+  vfpilco export RUN --to c --out DIR               a learned policy as C99, ONNX or NumPy
   vfpilco reproduce STUDY       make a study of the paper    (vfpilco reproduce --list)
   vfpilco bench                 how fast a gradient step is on this machine
   vfpilco --version

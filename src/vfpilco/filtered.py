@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg import solve_discrete_are
 from scipy.signal import butter, filtfilt
 
+from vfpilco.memory import Entry, Memory, seen, window_memory
 from vfpilco.representation import Command, Features, TrainingSet, expand, expanded_kinds, predicted
 from vfpilco.trial import Trial
 
@@ -112,6 +113,11 @@ class FullState:
         q, v = self.estimate(memory)
         return v.__array_namespace__().concat([*expand(q, self.angles), v], axis=-1)
 
+    def remembered(self) -> Memory:
+        """The measured state alone."""
+        velocities = [Entry(0, self.d_q + i) for i in range(self.d_q)]
+        return window_memory(self.angles + (False,) * self.d_q, 1, [*seen(self.angles, 0), *velocities])
+
     # -- what is learned from ------------------------------------------------------------------------------------
 
     def rows(self, steps: int) -> int:
@@ -176,6 +182,12 @@ class Filtered(FullState):
     def estimate(self, memory: Any) -> State:
         """The filtered positions and velocities."""
         return State(memory[..., 0], memory[..., -1])
+
+    def remembered(self) -> Memory:
+        """The last measurement, and below it the filters' memories: position first, velocity last."""
+        a, b = np.array(self.a, dtype=float), np.array(self.b, dtype=float)
+        velocities = [Entry(b.shape[1], i) for i in range(self.d_q)]
+        return Memory(self.angles, 1, (*seen(self.angles, 1), *velocities), a, b)
 
     def rows(self, steps: int) -> int:
         """The first and the last sample have no velocity."""

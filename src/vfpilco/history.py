@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vfpilco.memory import Entry, Memory, seen, window_memory
 from vfpilco.representation import Command, Features, TrainingSet, expand, expanded_kinds, predicted, whole_change
 from vfpilco.trial import Trial
 
@@ -100,6 +101,14 @@ class VelocityFree:
         if self.differences:
             return xp.concat([*expand(q[0], self.angles), *(q[i] - q[i + 1] for i in range(self.m_q))], axis=-1)
         return xp.concat([column for q_i in q for column in expand(q_i, self.angles)], axis=-1)
+
+    def remembered(self) -> Memory:
+        """The window of positions, and x* of Eq. 7."""
+        if self.differences:
+            past = [Entry(i, j, less=i + 1) for i in range(self.m_q) for j in range(self.d_q)]
+        else:
+            past = [entry for i in range(1, self.m_q + 1) for entry in seen(self.angles, i)]
+        return window_memory(self.angles, self.m_q + 1, [*seen(self.angles, 0), *past])
 
     def prior_mean(self, window: Window) -> Any:
         """What the GPs expect of Δq_t before seeing data."""

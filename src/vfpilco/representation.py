@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
+from vfpilco.memory import Memory
 from vfpilco.trial import Trial
 
 
@@ -140,6 +141,10 @@ class Representation(Protocol):
 
     def policy_input(self, memory: Any, /) -> Any:
         """x*: what the policy sees."""
+        ...
+
+    def remembered(self) -> Memory:
+        """The three above, spelled out for other programs."""
         ...
 
     # -- what is learned from ------------------------------------------------------------------------------------

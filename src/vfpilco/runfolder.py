@@ -252,7 +252,7 @@ class RunFolder:
         """The policy of a trial, or the last one."""
         name = "policy.safetensors" if trial is None else f"policies/{trial:03d}.safetensors"
         if trial is not None and not self.has(name):
-            raise UserError(f"{self.path} has no policy of trial {trial}: it has {self._policies() or 'none yet'}.")
+            raise UserError(f"{self.path} has no policy of trial {trial}: it has {self.policies() or 'none yet'}.")
         with self._told():
             return LearnedPolicy.load(self.inside(name))
 
@@ -318,7 +318,7 @@ class RunFolder:
             with contextlib.suppress(UserError, OSError):
                 self._read_summed(f"trials/{path.name}")
                 trials.append(path.stem)
-        for trial in self._policies():
+        for trial in self.policies():
             with contextlib.suppress(UserError, OSError):
                 LearnedPolicy.load(self.inside(f"policies/{trial:03d}.safetensors"))
                 policies.append(str(trial))
@@ -327,7 +327,8 @@ class RunFolder:
         )
         return f"Still good in {self.path}: {' and '.join(parts) or 'nothing'}."
 
-    def _policies(self) -> list[int]:
+    def policies(self) -> list[int]:
+        """The trials whose policy is kept."""
         files = (self.path / "policies").glob("*.safetensors")
         return sorted(int(file.stem) for file in files if file.stem.isdecimal() and len(file.stem) < 6)
 

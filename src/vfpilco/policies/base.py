@@ -6,6 +6,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Array, Float
 
+from vfpilco.policies.layers import Chains
+
 Params = dict[str, Any]
 """The learned arrays of a policy, by name."""
 
@@ -24,4 +26,8 @@ class Policy(Protocol):
 
     def dropout(self, key: Array, particles: int, rate: Any, dtype: Any) -> Array:
         """One dropout mask per particle, kept for a whole rollout."""
+        ...
+
+    def layers(self, params: Params) -> Chains:
+        """The same map spelled out for other programs, from NumPy arrays in float64."""
         ...

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from vfpilco.policies.base import Params
+from vfpilco.policies.layers import Chains, Dense
 
 
 @dataclass(frozen=True)
@@ -46,3 +47,9 @@ class NeuralNetwork:
     def dropout(self, key: Array, particles: int, rate: Any, dtype: Any) -> Array:
         kept = jax.random.uniform(key, (particles, self.units), dtype) >= rate
         return jnp.where(kept, 1 / (1 - rate), 0).astype(dtype)
+
+    def layers(self, params: Params) -> Chains:
+        limits = np.asarray(self.limits)
+        first = Dense(params["weight_1"] / np.asarray(self.scale)[:, None], params["bias_1"], squash=True)
+        second = Dense(params["weight_2"], params["bias_2"], squash=True)
+        return [[first, second, Dense(params["weight_3"] * limits, params["bias_3"] * limits)]]

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from vfpilco.policies.base import Params
+from vfpilco.policies.layers import Basis, Chains, Dense
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,10 @@ class RBFNetwork:
         kept = jax.random.uniform(key, (particles, self.basis_functions), dtype) >= rate
         return jnp.where(kept, 1 / (1 - rate), 0).astype(dtype)
 
+    def layers(self, params: Params) -> Chains:
+        inverse = np.exp(-params["log_lengthscales"])
+        return [[Basis(inverse / np.asarray(self.scale), params["centers"] * inverse, params["weights"])]]
+
 
 @dataclass(frozen=True)
 class LinearRBFNetwork(RBFNetwork):
@@ -77,6 +82,10 @@ class LinearRBFNetwork(RBFNetwork):
     def unlimited(self, params: Params, x: Float[Any, "*M d_x"], keep: Any) -> Float[Any, "*M d_u"]:
         scaled = x / x.__array_namespace__().asarray(self.scale, dtype=x.dtype)
         return super().unlimited(params, x, keep) + scaled @ params["gains"]
+
+    def layers(self, params: Params) -> Chains:
+        gains = params["gains"] / np.asarray(self.scale)[:, None]
+        return [*super().layers(params), [Dense(gains, np.zeros(len(self.limits)))]]
 
 
 def _weighted_basis(x: Any, a: Any, w: Any, keep: Any) -> Any:
