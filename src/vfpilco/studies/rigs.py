@@ -108,6 +108,7 @@ BALL = Study(
     trials=2,
     configurations=(
         Configuration("default", {}),
+        Configuration("se-and-linear", {"kernel": "se + linear(angles)"}),
         Configuration("pms", {"method": "pms", "online": "kalman", "offline": "kalman", "acceleration": 1.0}),
     ),
     figure=_ball_figure,
