@@ -238,7 +238,8 @@ def test_the_arms_study_tells_errors_trial_by_trial(tmp_path):
 
 
 def test_ball_study_tries_every_policy_from_ten_starts(tmp_path):
-    quick = (Configuration("default", TINY), Configuration("pms", {**rigs.BALL.configurations[1].settings, **TINY}))
+    pms = next(c for c in rigs.BALL.configurations if c.name == "pms")
+    quick = (Configuration("default", TINY), Configuration("pms", {**pms.settings, **TINY}))
     study = dataclasses.replace(rigs.BALL, trials=2, configurations=quick)
     done = reproduce(study, seeds=1, out=tmp_path / "runs", results=tmp_path)
     assert not done.failed
