@@ -93,18 +93,15 @@ class Learner:
             )
 
     def padded_rows(self) -> int:
-        """The size that training sets are padded to: that of the last trial."""
-        each, trials = self.representation.rows(self.task.horizon), self.trials
-        known = sum(self.representation.rows(trial.steps) for trial in self.result.trials)
-        missing = trials - 1 - len(self.result.successes) + max(self.task.explorations - len(self.explored), 0)
-        # Whole trials, as many as there will be: the same size from the first one on, also where some end early.
-        due = max(trials - 1 + max(self.task.explorations, len(self.explored)), -(-known // each) + max(missing, 0))
-        if due * each > MOST_POINTS:
+        """The size that training sets are padded to: that of the last trial, from the first one on."""
+        trials = self.trials - 1 + max(self.task.explorations, len(self.explored))
+        rows = trials * self.representation.rows(self.task.horizon)
+        if rows > MOST_POINTS:
             raise UserError(
-                f"{trials} trials of {self.task.horizon} samples would be {due * each} training points, and at most "
+                f"{self.trials} trials of {self.task.horizon} samples would be {rows} training points, and at most "
                 f"{MOST_POINTS} can be learned from: ask for fewer trials."
             )
-        return due * each
+        return rows
 
     def restore(self) -> None:
         """Take up what the folder holds."""
