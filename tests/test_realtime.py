@@ -1,4 +1,6 @@
 import dataclasses
+import gc
+import os
 import time
 
 import jax
@@ -14,7 +16,7 @@ from vfpilco.learner import Learner
 from vfpilco.particles import Rollout
 from vfpilco.plants.cartpole import CartPole
 from vfpilco.policies import RBFNetwork
-from vfpilco.realtime import Clock, Punctuality, RealTime
+from vfpilco.realtime import Clock, Punctuality, RealTime, undisturbed
 from vfpilco.runfolder import RunFolder
 
 SMALL = {"particles": 4, "basis_functions": 5, "steps": 4, "inducing": 16, "shards": 2}
@@ -84,6 +86,22 @@ def test_lateness_and_computing_time_of_every_sample_are_recorded():
     assert rows[0] == "sample,late_s,computing_s"
     assert len(rows) == 22
     assert rows[-1].endswith(",")
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="a system without priorities")
+def test_a_trial_in_real_time_goes_before_others_where_it_may_and_only_then():
+    before, seen = os.sched_getscheduler(0), []
+    with undisturbed():
+        seen.append((os.sched_getscheduler(0), gc.isenabled()))
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        os.sched_setscheduler(0, before, os.sched_param(0))
+        due = os.SCHED_FIFO
+    except PermissionError:
+        due = before
+    assert seen == [(due, False)]
+    assert os.sched_getscheduler(0) == before
+    assert gc.isenabled()
 
 
 def test_too_many_missed_deadlines_stop_the_plant_and_keep_the_data(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -96,9 +97,17 @@ def test_the_walkthrough_ends_in_success(bench):
     assert found["success_rate"] >= 0.8
 
 
+def may_go_first() -> bool:
+    """Whether programs may be given real-time priority here."""
+    return (
+        bool(shutil.which("chrt")) and subprocess.run(["chrt", "-f", "10", "true"], capture_output=True).returncode == 0
+    )
+
+
 @pytest.mark.long
 def test_thirty_hertz_are_held_over_tcp(bench):
-    plant, task = Program([str(bench / "plant"), "--realtime"]), vfpilco.task("cartpole")
+    first = ["chrt", "-f", "10"] if may_go_first() else []
+    plant, task = Program([*first, str(bench / "plant"), "--realtime"]), vfpilco.task("cartpole")
     punctuality = [Punctuality(RealTime(missed=100.0), task.sampling_time) for _ in range(10)]
     with vfpilco.RemotePlant.connect(plant.url, task) as remote:
         for seed, watch in enumerate(punctuality):
