@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from vfpilco import gp
+from vfpilco import posterior as posteriors
 from vfpilco.gp import Hyperparameters, Model
-from vfpilco.history import TrainingSet
+from vfpilco.history import TrainingSet, VelocityFree
 from vfpilco.kernels import GUARD, Form, SquaredExponential
+from vfpilco.trial import Trial
 
 SENSOR = np.array([1e-3, 2e-3])
 Y_SCALE = np.array([0.02, 3.0])
@@ -216,3 +221,42 @@ def test_the_noise_found_is_not_below_what_is_known_of_it():
     free = gp.fit(data, 60, None).noise
     np.testing.assert_allclose(gp.fit(data, 60, None, least_noise=[free[0] / 3]).noise, free, rtol=1e-2)
     np.testing.assert_allclose(gp.fit(data, 60, None, least_noise=[0.05]).noise, 0.05, rtol=1e-6)
+
+
+def test_correlated_noise_agrees_with_the_dense_formulas():
+    rng = np.random.default_rng(5)
+    x, y = rng.standard_normal((30, 3)), rng.standard_normal((30, 2))
+    steps = np.eye(30, 32) - 2 * np.eye(30, 32, 1) + np.eye(30, 32, 2)
+    shape = gp.noise_shape(steps)
+    assert np.trace(shape) == pytest.approx(30)
+    query = rng.standard_normal((7, 3))
+    for rows, inducing, tolerance in ((30, None, 1e-8), (40, None, 1e-8), (40, 30, 1e-5)):
+        built, _ = gp.condition(THETA, x, y, Y_SCALE, rows, inducing, shape)
+        means, variances = (np.asarray(found) for found in jax.jit(posteriors.predict)(built, query))
+        for j in range(2):
+            kernel, log_noise = posteriors.joint(THETA, j)
+            k = np.asarray(kernel.cross(x, x)) + np.exp(2 * log_noise) * shape
+            across = np.asarray(kernel.cross(query, x))
+            mean = across @ np.linalg.solve(k, y[:, j])
+            variance = np.asarray(kernel.diagonal(query)) - (across * np.linalg.solve(k, across.T).T).sum(1)
+            np.testing.assert_allclose(means[:, j], mean * Y_SCALE[j], atol=tolerance)
+            if inducing is None:
+                np.testing.assert_allclose(variances[:, j], variance * Y_SCALE[j] ** 2, atol=1e-8)
+            density = float(gp.log_marginal_likelihood(posteriors.joint(THETA, j), x, y[:, j], np.ones(30), shape))
+            assert density == pytest.approx(multivariate_normal(np.zeros(30), k).logpdf(y[:, j]))
+
+
+def test_noise_that_measurements_share_is_not_learned_as_movement():
+    # A mass under a known force, measured with noise much larger than what the force does in a sample.
+    rng, models = np.random.default_rng(0), {}
+    force = np.repeat(rng.uniform(-1, 1, 30), 5)[:, None]
+    true = np.cumsum(np.cumsum(np.r_[np.zeros((1, 1)), 1e-3 * force], axis=0), axis=0)
+    trial = Trial(true + 2e-3 * rng.standard_normal(true.shape), force, 0.1)
+    for correlated in (False, True):
+        history = VelocityFree((False,), 1, 2, 1, correlated=correlated)
+        data = history.training_set(trial)
+        model = gp.fit(data, len(data.x), None, None, gp.PAPER, history.least_noise((2e-3,)))
+        test = history.training_set(dataclasses.replace(trial, q=true))
+        error = test.prior + model.predict(test.x)[0] - test.y
+        models[correlated] = float(np.sqrt(np.mean(error**2)))
+    assert models[True] < 0.5 * models[False]

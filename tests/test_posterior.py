@@ -221,7 +221,7 @@ def test_variance_is_never_below_its_floor_and_has_no_slope_there():
 
 def test_duplicate_rows_give_the_same_posterior_exact_and_projected():
     theta, once = small_problem(n=30)
-    data = TrainingSet(*(np.repeat(column, 4, axis=0) for column in once))
+    data = TrainingSet(*(np.repeat(column, 4, axis=0) for column in once[:3]))
     exact, _ = conditioned(theta, data, inducing=None)
     projected, jitter = conditioned(theta, data, inducing=60)  # only 30 rows differ
     assert 0 < jitter <= 1e-6

@@ -92,7 +92,8 @@ class Problem:
         for seed in range(-(-n // (task.horizon - history.first_real))):
             inputs = iter(task.exploring_inputs(seed, 0))
             trials.append(execute(task, connect(task), lambda q, u=inputs: next(u), seed))
-        data = TrainingSet(*(column[:n] for column in TrainingSet.join([history.training_set(t) for t in trials])))
+        joined = TrainingSet.join([history.training_set(t) for t in trials])
+        data = TrainingSet(joined.x[:n], joined.y[:n], joined.prior[:n])
         policy = policies.make(settings.policy, settings.basis_functions, history, task, trials)
         simulator = Simulator(history, policy, task.sensor, task.start, task.cost, task.horizon)
         return Problem(data, simulator, settings)

@@ -13,7 +13,7 @@ import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.linalg import solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
@@ -89,11 +89,30 @@ class Model:
         return Model(theta, posterior, about["points"], tuple(about["score"]), tuple(about["remarks"]), form)
 
 
+WHITE = 0.02
+"""Share of correlated noise that every target has of its own: no model is right to the last digit."""
+
+
+def noise_shape(mixing: Float[np.ndarray, "N E"]) -> Float[np.ndarray, "N N"]:
+    """C, the covariance of correlated noise of unit variance (on average).
+
+    A target of the velocity-free model is a difference of measured positions, and its neighbours have measurements in
+    common with it: C ∝ B Bᵀ, with B how errors add up. Noise that is taken for each target's own, where it really goes
+    up and down with the measured movement in x̃, would be learned as dynamics.
+    """
+    together = mixing @ mixing.T
+    return (1 - WHITE) * together / (np.trace(together) / len(mixing)) + WHITE * np.eye(len(mixing))
+
+
 def log_marginal_likelihood(
-    theta: Hyperparameters, x: Float[Array, "N d_x"], y: Float[Array, "N"], real: Float[Array, "N"]
+    theta: Hyperparameters,
+    x: Float[Array, "N d_x"],
+    y: Float[Array, "N"],
+    real: Float[Array, "N"],
+    shape: Float[Array, "N N"] | None = None,
 ) -> Float[Array, ""]:
-    """log p(y | X, θ); rows with `real` = 0 are padding and count for nothing."""
-    return -_misfit(y, *_factorise(theta, x, y, real)) - 0.5 * real.sum() * jnp.log(2 * jnp.pi)
+    """log p(y | X, θ) with noise σ² C, C being `shape` or the identity; rows with `real` = 0 are padding."""
+    return -_misfit(y, *_factorise(theta, x, y, real, shape)) - 0.5 * real.sum() * jnp.log(2 * jnp.pi)
 
 
 def _misfit(y: Array, factor: Array, alpha: Array) -> Array:
@@ -101,23 +120,30 @@ def _misfit(y: Array, factor: Array, alpha: Array) -> Array:
     return 0.5 * y @ alpha + jnp.log(jnp.diagonal(factor)).sum()
 
 
-def _factorise(theta: Hyperparameters, x: Array, y: Array, real: Array) -> tuple[Array, Array]:
+def _factorise(
+    theta: Hyperparameters, x: Array, y: Array, real: Array, shape: Array | None = None
+) -> tuple[Array, Array]:
     """The Cholesky factor of the covariance K, and α = K⁻¹ y."""
-    factor = jnp.linalg.cholesky(_covariance(theta, x, real))
+    factor = jnp.linalg.cholesky(_covariance(theta, x, real, shape))
     return factor, jax.scipy.linalg.cho_solve((factor, True), y)
 
 
-def _covariance(theta: Hyperparameters, x: Array, real: Array) -> Array:
+def _covariance(theta: Hyperparameters, x: Array, real: Array, shape: Array | None) -> Array:
     signal = theta.kernel.cross(x, x) * real[:, None] * real
-    return signal + jnp.diag(jnp.exp(2 * theta.log_noise) * real + (1 - real))
+    variance = jnp.exp(2 * theta.log_noise)
+    if shape is None:
+        return signal + jnp.diag(variance * real + (1 - real))
+    return signal + variance * shape + jnp.diag(1 - real)
 
 
 @jax.jit
-def _loss_and_gradient(theta: Hyperparameters, guard: Guarded, x: Array, y: Array, real: Array):
+def _loss_and_gradient(
+    theta: Hyperparameters, guard: Guarded, x: Array, y: Array, real: Array, shape: Array | None = None
+):
     """Misfit with the guard, and its gradient ½ Σ (K⁻¹ - ααᵀ) ∘ ∂K, which needs no derivative of Cholesky."""
-    factor, alpha = _factorise(theta, x, y, real)
+    factor, alpha = _factorise(theta, x, y, real, shape)
     weight = jax.scipy.linalg.cho_solve((factor, True), jnp.eye(len(y))) - jnp.outer(alpha, alpha)
-    gradient = jax.grad(lambda theta: 0.5 * (weight * _covariance(theta, x, real)).sum())(theta)
+    gradient = jax.grad(lambda theta: 0.5 * (weight * _covariance(theta, x, real, shape)).sum())(theta)
     penalty, pull = jax.value_and_grad(_penalty)(theta, guard)
     return _misfit(y, factor, alpha) + penalty, jax.tree.map(jnp.add, gradient, pull)
 
@@ -159,11 +185,13 @@ def climb(
     form: Form = PAPER,
     steps: int = 200,
     least_noise: float = 0.0,
+    shape: np.ndarray | None = None,
 ) -> Optimum:
     """The optimum of one joint's hyperparameters that L-BFGS reaches from `start` (or the usual one) in `steps`."""
     pad = rows - len(y)
     real = jnp.asarray(np.r_[np.ones(len(y)), np.zeros(pad)])
     x_padded, y_padded = jnp.asarray(np.pad(x, ((0, pad), (0, 0)))), jnp.asarray(np.pad(y, (0, pad)))
+    shape_padded = None if shape is None else jnp.asarray(np.pad(shape, (0, pad)))
     guard = jax.tree.map(jnp.asarray, guarded(x, form))
     (centre, unflatten), (width, _) = (jax.flatten_util.ravel_pytree(tree) for tree in guard)
     begin = centre if start is None else jax.flatten_util.ravel_pytree(jax.tree.map(jnp.asarray, start))[0]
@@ -175,7 +203,7 @@ def climb(
         return jnp.asarray(flat)
 
     def loss(chosen: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = _loss_and_gradient(unflatten(whole(chosen)), guard, x_padded, y_padded, real)
+        value, gradient = _loss_and_gradient(unflatten(whole(chosen)), guard, x_padded, y_padded, real, shape_padded)
         if not np.isfinite(value):
             return 1e10, np.zeros_like(chosen)
         return float(value), np.asarray(jax.flatten_util.ravel_pytree(gradient)[0])[free]
@@ -218,9 +246,11 @@ def fit(
     depend on their number.
     """
     sizes = paddings(rows)
+    shape = None if data.mixing is None else noise_shape(data.mixing)
     if previous is None:
+        one = None if shape is None else np.ones((1, 1))
         for size in sizes[1:]:
-            climb(np.zeros((1, data.x.shape[1])), np.zeros(1), None, size, form, steps=1)
+            climb(np.zeros((1, data.x.shape[1])), np.zeros(1), None, size, form, steps=1, shape=one)
     padding = next(size for size in sizes if size >= len(data.x))
     target = data.y - data.prior
     y_scale = np.maximum(target.std(0), 1e-9)
@@ -237,7 +267,10 @@ def fit(
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         found = list(
             pool.map(
-                lambda c: climb(data.x, standardised[:, c[0]], c[1], padding, form, least_noise=least[c[0]]), climbs
+                lambda c: climb(
+                    data.x, standardised[:, c[0]], c[1], padding, form, least_noise=least[c[0]], shape=shape
+                ),
+                climbs,
             )
         )
     best = [
@@ -245,7 +278,7 @@ def fit(
         for j in range(len(y_scale))
     ]
     theta = jax.tree.map(lambda *leaves: np.stack(leaves), *[optimum.hyperparameters for optimum in best])
-    posterior, jitter = condition(theta, data.x, standardised, y_scale, rows, inducing)
+    posterior, jitter = condition(theta, data.x, standardised, y_scale, rows, inducing, shape)
     remarks = []
     if jitter > 1e-6:
         remarks.append(f"The covariance was close to singular: {jitter:.0e} of its diagonal was added to factorise it.")
@@ -264,9 +297,16 @@ def size(rows: int, inducing: int | None) -> tuple[int, int]:
 
 
 def condition(
-    theta: Hyperparameters, x: np.ndarray, y: np.ndarray, y_scale: np.ndarray, rows: int, inducing: int | None
+    theta: Hyperparameters,
+    x: np.ndarray,
+    y: np.ndarray,
+    y_scale: np.ndarray,
+    rows: int,
+    inducing: int | None,
+    shape: np.ndarray | None = None,
 ) -> tuple[Posterior, float]:
     """The posterior of all joints, padded with zeros to the size it has for `rows` points, and the jitter it took."""
+    whitener = None if shape is None else cholesky(shape, lower=True)
     points, rank = size(rows, inducing)
     padded = _pad(x, max(rows, len(x)))
     parts, jitter = [], 0.0
@@ -275,11 +315,11 @@ def condition(
         k = np.asarray(_gram(kernel, padded))[: len(x), : len(x)]
         noise = float(np.exp(log_noise))
         if points == rows:
-            z, arrays = x, posteriors.exact(k, y[:, j], noise)
+            z, arrays = x, posteriors.exact(k, y[:, j], noise, whitener)
         else:
             chosen = posteriors.choose_inducing(k, min(points, len(x)))
             z = x[chosen]
-            arrays = posteriors.projected(k[np.ix_(chosen, chosen)], k[chosen], y[:, j], noise, rank)
+            arrays = posteriors.projected(k[np.ix_(chosen, chosen)], k[chosen], y[:, j], noise, rank, whitener)
         jitter = max(jitter, arrays.jitter)
         parts.append((_pad(z, points), _pad(arrays.a, points), _pad(_pad(arrays.w, points).T, rank).T))
     z, a, w = (np.stack(part) for part in zip(*parts, strict=True))
@@ -293,10 +333,11 @@ def predict_exactly(
     """What `model.predict` would say with the exact posterior of its training set `data`."""
     y_scale = np.asarray(model.posterior.y_scale)
     n, padded = len(data.x), _pad(data.x, rows)
+    shape = np.eye(n) if data.mixing is None else noise_shape(data.mixing)
     means, variances = [], []
     for j, y in enumerate(((data.y - data.prior) / y_scale).T):
         kernel, log_noise = joint(model.hyperparameters, j)
-        k = np.asarray(_gram(kernel, padded))[:n, :n] + np.exp(2 * log_noise) * np.eye(n)
+        k = np.asarray(_gram(kernel, padded))[:n, :n] + np.exp(2 * log_noise) * shape
         lower, _ = posteriors.cholesky_with_jitter(k)
         v = solve_triangular(lower, np.asarray(_cross(kernel, padded, x))[:n], lower=True)
         means.append(solve_triangular(lower, y, lower=True) @ v)

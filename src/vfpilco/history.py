@@ -37,6 +37,8 @@ class VelocityFree:
     """The positions that follow an input and need no GP."""
     features: Features | None = None
     """What the GPs see besides."""
+    correlated: bool = False
+    """Whether targets share the errors of the measurements they are made of, or have noise of their own each."""
 
     @property
     def full_state(self) -> bool:
@@ -116,8 +118,14 @@ class VelocityFree:
         return last if self.constant_velocity else last * 0
 
     def least_noise(self, noise: Sequence[float]) -> list[float]:
-        """The error of the position that is reached: nothing in x̃ tells of it."""
-        return list(np.asarray(noise, dtype=float)[self.predicted])
+        """The error of the position that is reached, of which x̃ does not tell; if `correlated`, of all in a target."""
+        share = np.linalg.norm(self.error_weights) if self.correlated else 1.0
+        return list(share * np.asarray(noise, dtype=float)[self.predicted])
+
+    @property
+    def error_weights(self) -> list[float]:
+        """How the errors of q_{t+1}, q_t and q_{t-1} add up to that of a target, the prior mean taken off."""
+        return [1.0, -2.0, 1.0] if self.constant_velocity else [1.0, -1.0, 0.0]
 
     def input_kinds(self) -> list[str]:
         """The kind of every entry of x̃, x*'s first."""
@@ -153,4 +161,12 @@ class VelocityFree:
         t = np.arange(self.first_real, trial.steps)
         window = self.windows(trial, t)
         change = (trial.q[t + 1] - trial.q[t])[:, self.predicted]
-        return TrainingSet(self.gp_input(window, trial.u[t]), change, self.prior_mean(window))
+        mixing = self.mixing(t, trial.steps) if self.correlated else None
+        return TrainingSet(self.gp_input(window, trial.u[t]), change, self.prior_mean(window), mixing)
+
+    def mixing(self, t: np.ndarray, steps: int) -> np.ndarray:
+        """A row for the target of every sample `t`, a column for the error of every measurement of a trial."""
+        rows, matrix = np.arange(len(t)), np.zeros((len(t), steps + 1))
+        for i, weight in enumerate(self.error_weights):
+            matrix[rows, t + 1 - i] = weight
+        return matrix

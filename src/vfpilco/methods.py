@@ -39,6 +39,7 @@ def represent(task: Task, settings: Settings) -> Representation:
         constant_velocity=settings.prior_mean == "constant-velocity",
         commands=task.commands,
         features=task.features,
+        correlated=settings.noise == "correlated",
     )
 
 
@@ -56,7 +57,7 @@ def to_description(representation: Any) -> dict[str, Any]:
     """What has to be written down of a representation for a policy to be run with it."""
     method = next(name for name, cls in REPRESENTATIONS.items() if type(representation) is cls)
     fields = {f.name: getattr(representation, f.name) for f in dataclasses.fields(representation)}
-    for name in ("offline", "commands", "features"):  # serve the model only
+    for name in ("offline", "commands", "features", "correlated"):  # serve the model only
         fields.pop(name, None)
     return {"method": method, **fields}
 

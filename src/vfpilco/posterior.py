@@ -109,15 +109,30 @@ class Arrays(NamedTuple):
     jitter: float = 0.0
 
 
-def exact(k_xx: np.ndarray, y: np.ndarray, noise: float) -> Arrays:
-    """The exact posterior: every training point, every direction."""
+def exact(k_xx: np.ndarray, y: np.ndarray, noise: float, whitener: np.ndarray | None = None) -> Arrays:
+    """The exact posterior: every training point, every direction.
+
+    Noise of covariance σ² C, with C = V Vᵀ and V the `whitener`, is white in V⁻¹ y; so is the signal's V⁻¹ K V⁻ᵀ.
+    """
+    if whitener is not None:
+        k_xx = _whitened(whitener, _whitened(whitener, k_xx).T)
+        found = exact((k_xx + k_xx.T) / 2, _whitened(whitener, y), noise)
+        return Arrays(*(solve_triangular(whitener, array, lower=True, trans=1) for array in (found.a, found.w)))
     kappa, q = np.linalg.eigh(k_xx)
     kappa = np.maximum(kappa, 0) + noise**2
     return Arrays(q @ (q.T @ y / kappa), q / np.sqrt(kappa))
 
 
-def projected(k_zz: np.ndarray, k_zx: np.ndarray, y: np.ndarray, noise: float, rank: int) -> Arrays:
+def _whitened(whitener: np.ndarray, array: np.ndarray) -> np.ndarray:
+    return solve_triangular(whitener, array, lower=True)
+
+
+def projected(
+    k_zz: np.ndarray, k_zx: np.ndarray, y: np.ndarray, noise: float, rank: int, whitener: np.ndarray | None = None
+) -> Arrays:
     """The posterior projected on inducing points, its variance on the `rank` directions the data say most about."""
+    if whitener is not None:
+        k_zx, y = _whitened(whitener, k_zx.T).T, _whitened(whitener, y)
     lower, jitter = cholesky_with_jitter(k_zz)
     features = solve_triangular(lower, k_zx, lower=True) / noise
     delta, e = np.linalg.eigh(features @ features.T)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import block_diag
 
 from vfpilco.memory import Memory
 from vfpilco.trial import Trial
@@ -24,11 +25,15 @@ class TrainingSet(NamedTuple):
     x: Float[np.ndarray, "N d_x"]
     y: Float[np.ndarray, "N J"]
     prior: Float[np.ndarray, "N J"]
+    mixing: Float[np.ndarray, "N E"] | None = None
+    """How measurement errors, column by column, add up to the noise of the targets; None: every target has its own."""
 
     @staticmethod
     def join(parts: list[TrainingSet]) -> TrainingSet:
-        """All trials' pairs in one set."""
-        return TrainingSet(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        """All trials' pairs in one set; trials have no measurement in common."""
+        mixing = [part.mixing for part in parts if part.mixing is not None]
+        x, y, prior = (np.concatenate(column) for column in zip(*(part[:3] for part in parts), strict=True))
+        return TrainingSet(x, y, prior, block_diag(*mixing) if mixing else None)
 
 
 class Command(NamedTuple):

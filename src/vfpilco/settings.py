@@ -35,6 +35,8 @@ class Settings:
     """pms: acceleration that the Kalman filters expect (standard deviation, in units of a position per s²)."""
     kernel: str = "se * poly1(rates, inputs)"
     """Covariance function of the GPs; `se`, one lengthscale per input, is the paper's."""
+    noise: Literal["white", "correlated"] = "white"
+    """Noise of what the GPs learn from: each target's own, or made of the measurement errors that targets share."""
     inducing: int = 128
     """Inducing points of the GP posterior, if the last trial has more training points than this; 0: always exact."""
     sensor: str = "task"
