@@ -18,6 +18,7 @@ from vfpilco.export.described import Exported, Quantity
 from vfpilco.export.targets import TARGETS
 from vfpilco.filtered import Filtered, FullState, kalman, low_pass
 from vfpilco.history import VelocityFree
+from vfpilco.limits import slew_of
 from vfpilco.policies import KINDS
 
 H, ANGLES, LIMITS = 1 / 30, (False, True), (10.0, 0.07)
@@ -39,8 +40,8 @@ def motion(seed: int, samples: int = 40) -> np.ndarray:
     return q + 2e-3 * np.random.default_rng(seed).normal(size=q.shape)
 
 
-def learned(how: str, kind: str, *, follows: bool = False) -> LearnedPolicy:
-    """A policy that was not learned but drawn, as wide as the motions are."""
+def learned(how: str, kind: str, *, follows: bool = False, slew: float = 0.0) -> LearnedPolicy:
+    """A policy that was not learned but drawn, as wide as the motions are; `slew` is a share of its limits."""
     seen, rng = REPRESENTATIONS[how], np.random.default_rng(1)
     x = policy_inputs(seen, follows)
     scale = tuple((x.std(axis=0) + 1e-3).tolist())
@@ -55,7 +56,7 @@ def learned(how: str, kind: str, *, follows: bool = False) -> LearnedPolicy:
         params["weights"] = rng.normal(size=(30, 2)) * LIMITS
     if kind == "linear-rbf":
         params["gains"] = 0.3 * rng.normal(size=(len(scale), 2)) * LIMITS
-    return LearnedPolicy(seen, policy, params, motion(9, 15) if follows else None)
+    return LearnedPolicy(seen, policy, params, motion(9, 15) if follows else None, slew_of(slew, np.array(LIMITS)))
 
 
 def policy_inputs(seen: Any, follows: bool) -> np.ndarray:

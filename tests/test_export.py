@@ -23,6 +23,7 @@ from vfpilco.export.readme import readme
 from vfpilco.export.targets import TARGETS
 from vfpilco.export.text import inward, plain
 from vfpilco.history import VelocityFree
+from vfpilco.limits import Slew
 from vfpilco.policies import KINDS, NeuralNetwork
 from vfpilco.trial import unwrap
 
@@ -74,11 +75,30 @@ def test_float_agrees_within_its_precision(how, kind, follows, to, tmp_path):
     assert 1e-10 < difference(one, found, trials) < 1e-4
 
 
+SLEWED = [("kalman", "linear-rbf", True, 0.2), ("full state", "mlp", False, 0.02)]
+
+
+@pytest.mark.parametrize(("how", "kind", "follows", "slew"), SLEWED)
+def test_every_form_keeps_the_slew_limit_as_the_learned_policy_does(how, kind, follows, slew, tmp_path):
+    one = exported(learned(how, kind, follows=follows, slew=slew))
+    one.check()
+    trials = [trial.astype(np.float32).astype(float) for trial in checking.histories(one, 300)]
+    held = np.concatenate([checking.held_back(one, checking.answers(one, trial)) for trial in trials])
+    assert np.all((held.mean(axis=0) > 0.02) & (held.mean(axis=0) < 0.98))
+    free = exported(LearnedPolicy(one.policy.representation, one.policy.policy, one.policy.params, one.reference))
+    wanted = [checking.answers(free, trial) for trial in trials]
+    assert difference(one, wanted, trials) > 0.1
+    for to, target in TARGETS.items():
+        for precision, allowed in zip(target.precisions, (1e-12, 1e-4), strict=False):
+            folder = written(one, to, tmp_path / to / precision, precision)
+            assert difference(one, target.run(folder, trials).inputs, trials) < allowed, (to, precision)
+
+
 @pytest.mark.parametrize("command", ["gcc", "clang"])
 @pytest.mark.parametrize("precision", ["double", "float"])
 @pytest.mark.parametrize(("how", "kind", "follows"), FOLLOWERS)
 def test_c_is_clean_under_sanitizers(how, kind, follows, precision, command, tmp_path):
-    one = exported(learned(how, kind, follows=follows))
+    one = exported(learned(how, kind, follows=follows, slew=0.3))
     program = Program(written(one, "c", tmp_path, precision), tmp_path, need(command), SANITIZERS)
     trial = checking.histories(one, 40)[0].astype(np.float32).astype(float)
     assert difference(one, program.answers([trial]), [trial]) < 1e-4
@@ -100,6 +120,37 @@ def test_the_checks_own_report_is_what_was_found(tmp_path):
     (folder / "policy.py").write_text(source.replace("np.tanh(y / LIMITS)", "np.tanh(y / LIMITS + 2e-6)"))
     with pytest.raises(UserError, match=r"differs from the learned policy by 2\.0e-06 of u_max"):
         checking.check(one, target, folder, "double")
+
+
+WITHOUT_SLEW = {
+    "np.clip(u, self.applied - MOST, self.applied + MOST)": "u",
+    "self.applied = u.copy()": "pass",
+    "self.applied = np.zeros(len(APPLIED))": "self.applied = getattr(self, 'applied', 0 * LIMITS)",  # not reset
+    "self.applied + MOST": "self.applied + 1.01 * MOST",
+}
+
+
+def test_a_check_refuses_a_slew_limit_that_is_missing_or_wrong(tmp_path):
+    one = exported(learned("differences", "rbf", slew=0.05))
+    folder, target = written(one, "numpy", tmp_path), TARGETS["numpy"]
+    report = checking.check(one, target, folder, "double")
+    assert report.held is not None
+    assert 0.02 < report.held < 0.9
+    assert report.telling > 0.3
+    assert "the slew limit holds one back" in " ".join(report.sentences())
+    source = (folder / "policy.py").read_text()
+    for line, wrong in WITHOUT_SLEW.items():
+        assert source.count(line) == 1
+        (folder / "policy.py").write_text(source.replace(line, wrong))
+        with pytest.raises(UserError, match="differs from the learned policy"):
+            checking.check(one, target, folder, "double")
+
+
+def test_a_check_that_never_reaches_the_slew_limit_says_so(tmp_path):
+    one = exported(learned("differences", "rbf", slew=2.0))
+    report = checking.check(one, TARGETS["numpy"], written(one, "numpy", tmp_path), "double")
+    assert report.held == 0
+    assert "proves nothing of it" in " ".join(report.sentences())
 
 
 def test_a_check_on_small_inputs_says_that_it_proves_little(tmp_path):
@@ -160,9 +211,12 @@ class Beginning:
         return np.zeros(2) if bad else self.policy(self.last)
 
 
-@pytest.mark.parametrize(("how", "kind", "follows"), [*FOLLOWERS, ("naive", "rbf", False)])
-def test_what_is_no_measurement_gives_the_safe_input_and_a_new_beginning(how, kind, follows, tmp_path):
-    one = exported(learned(how, kind, follows=follows))
+UNSLEWED = [(*follower, 0.0) for follower in [*FOLLOWERS, ("naive", "rbf", False)]]
+
+
+@pytest.mark.parametrize(("how", "kind", "follows", "slew"), [*UNSLEWED, ("low-pass", "linear-rbf", True, 0.02)])
+def test_what_is_no_measurement_gives_the_safe_input_and_a_new_beginning(how, kind, follows, slew, tmp_path):
+    one = exported(learned(how, kind, follows=follows, slew=slew))
     trial = one.trials[-1].copy()
     trial[:, 1] -= 2 + 2 * np.pi * np.round((trial[:, 1] - 2) / (2 * np.pi))
     assert np.abs(np.diff(trial[:7, 1])).max() > np.pi  # It wraps around before the first bad measurement.
@@ -171,6 +225,9 @@ def test_what_is_no_measurement_gives_the_safe_input_and_a_new_beginning(how, ki
     due = np.array(list(map(Beginning(one.policy), trial)))
     assert np.all(due[bad] == 0)
     assert np.all(due[[1, 9, 21, 31]] != 0)
+    if slew:  # The safe input comes at once, and inputs go on from there.
+        assert np.all(np.abs(due[[6, 19, 29]]).max(axis=0) > 2 * slew * np.array(LIMITS))
+        np.testing.assert_allclose(np.abs(due[[9, 21, 31]] / LIMITS), slew)
     for to, target in TARGETS.items():
         found = target.run(written(one, to, tmp_path / to), [trial]).inputs[0]
         assert np.all(found[bad] == 0)
@@ -199,6 +256,36 @@ def test_no_input_is_ever_beyond_its_limit(precision, flags, tmp_path):
     for q in ([np.nan, 0.0], [0.0, np.inf], [-np.inf, np.nan]):
         assert np.all(run(q) == 0)
         assert run.followed == 0
+
+
+@pytest.mark.parametrize("precision", ["double", "float"])
+def test_under_fast_math_too_no_input_leaves_its_limit_or_changes_too_fast(precision, tmp_path):
+    policy = learned("differences", "linear-rbf", slew=0.3)
+    policy.params["weights"] = 100 * policy.params["weights"]
+    one = exported(LearnedPolicy(policy.representation, policy.policy, policy.params, slew=policy.slew))
+    run = Library(written(one, "c", tmp_path, precision), precision, ("-O3", "-ffast-math"))
+    shares = np.array([run(q)[:2] for q in motion(0)]) / LIMITS
+    assert 0.9999 < np.abs(shares).max() <= 1
+    assert np.abs(np.diff(shares, axis=0, prepend=np.zeros((1, 2)))).max() == pytest.approx(0.3, rel=1e-6)
+
+
+def test_where_nothing_sensible_comes_inputs_are_zero_and_go_on_from_there(tmp_path):
+    policy = learned("differences", "linear-rbf", slew=0.1)
+    huge = {**policy.params, "gains": np.full_like(policy.params["gains"], 1e300)}
+    one = exported(LearnedPolicy(policy.representation, policy.policy, huge, slew=policy.slew))
+    trial = np.concatenate([np.full((4, 2), 0.5), [[9e8, 0.5]], np.full((5, 2), 0.5)])
+    for to, target in TARGETS.items():
+        with np.errstate(over="ignore"):
+            found = target.run(written(one, to, tmp_path / to), [trial]).inputs[0] / LIMITS
+        shares = [0.1, 0.2, 0.3, 0.4, 0, 0, 0, 0.1, 0.2, 0.3]  # Memory holds what overflows for three samples.
+        np.testing.assert_allclose(found, np.array(shares)[:, None] * [1, 1], atol=1e-12, err_msg=to)
+
+
+@pytest.mark.parametrize("most", [(0.1, np.nan), (0.1, -0.1), (0.0, 0.1), (0.1,)])
+def test_a_slew_limit_that_is_none_is_refused(most):
+    policy = learned("differences", "rbf")
+    with pytest.raises(UserError):
+        exported(LearnedPolicy(policy.representation, policy.policy, policy.params, slew=Slew(most))).check()
 
 
 def test_limits_are_rounded_inward():
@@ -285,3 +372,28 @@ def test_onnx_takes_a_window_of_positions_and_a_batch(tmp_path):
     inputs, memory = session.run(None, {"measured": trial[3:], "memory": windows})
     np.testing.assert_allclose(inputs / LIMITS, checking.answers(one, trial)[3:] / LIMITS, atol=1e-12)
     np.testing.assert_array_equal(memory[:, 1:], windows[:, :-1])
+
+
+@pytest.mark.parametrize("slew", [0.0, 0.1])
+def test_onnx_takes_the_last_inputs_only_with_a_slew_limit(slew, tmp_path):
+    import onnxruntime
+
+    path = written(exported(learned("differences", "rbf", slew=slew)), "onnx", tmp_path) / "policy.onnx"
+    session = onnxruntime.InferenceSession(str(path))
+    state = ["memory", "applied"] if slew else ["memory"]
+    assert [one.name for one in session.get_inputs()] == ["measured", *state]
+    assert [one.name for one in session.get_outputs()] == ["inputs", *(f"new_{name}" for name in state)]
+    told = json.loads(session.get_modelmeta().custom_metadata_map["inputs"])[1]
+    assert told == {"name": "turn", "unit": "rad", "limit": 0.07, **({"most_change": slew * 0.07} if slew else {})}
+
+
+def test_onnx_makes_the_best_of_whatever_last_inputs_it_is_given(tmp_path):
+    import onnxruntime
+
+    path = written(exported(learned("differences", "rbf", slew=0.01)), "onnx", tmp_path) / "policy.onnx"
+    given = np.array([[0, 0], [np.nan, np.nan], [1, 1], [1e9, np.inf], [-1, -1], [-1e9, -np.inf]]) * LIMITS
+    feed = {"measured": np.repeat(motion(4)[:1], 6, axis=0), "memory": np.full((6, 3, 2), np.nan), "applied": given}
+    inputs, _, applied = onnxruntime.InferenceSession(str(path)).run(None, feed)
+    np.testing.assert_array_equal(inputs, applied)
+    np.testing.assert_array_equal(inputs[::2], inputs[1::2])
+    np.testing.assert_allclose(inputs[2::2] / LIMITS, [[0.99, 0.99], [-0.99, -0.99]])

@@ -78,6 +78,31 @@ def test_the_readmes_test_vector_is_true(run, to, precision, tmp_path):
     assert sorted(made.files) == sorted(path.name for path in made.folder.iterdir())
 
 
+@pytest.mark.parametrize("to", list(TARGETS))
+def test_the_readme_tells_the_slew_limit_and_its_test_vector_keeps_it(to, tmp_path):
+    folder = made_run(tmp_path / "run", learned("differences", "rbf", slew=0.01))
+    made = vfpilco.export(folder, to, tmp_path / "a", check=True)
+    q, u = vector(made.folder)
+    np.testing.assert_allclose(TARGETS[to].run(made.folder, [q]).inputs[0] / LIMITS, u / LIMITS, atol=1e-12)
+    assert np.abs(np.diff(u / LIMITS, axis=0, prepend=np.zeros((1, 2)))).max() == pytest.approx(0.01)
+    text = (made.folder / "README.md").read_text("utf-8")
+    for words in ("force by 0.1 N, turn by 0.0007", "count as zero", "the inputs that it gave last"):
+        assert words in text
+    assert {"c": "3 × 2 + 2 doubles", "onnx": "inputs, memory, applied =", "numpy": "policy.step"}[to] in text
+
+
+@pytest.mark.parametrize("slew", [0.0, 0.01])
+def test_the_onnx_example_of_the_readme_runs(slew, tmp_path, monkeypatch):
+    folder = made_run(tmp_path / "run", learned("kalman", "rbf", follows=True, slew=slew))
+    made = vfpilco.export(folder, "onnx", tmp_path / "a")
+    code = re.findall(r"```python\n(.*?)```", (made.folder / "README.md").read_text("utf-8"), flags=re.S)[0]
+    monkeypatch.chdir(made.folder)
+    left: dict[str, np.ndarray] = {}
+    exec(code, left)
+    assert np.all(left["inputs"] != 0)
+    assert ("applied" in left) == bool(slew)
+
+
 def test_the_same_export_has_the_same_bytes(run, tmp_path):
     for to in TARGETS:
         first, second = (vfpilco.export(run, to, tmp_path / name / to).folder for name in "ab")

@@ -1,12 +1,21 @@
 import dataclasses
+import json
+import sys
 
+import jax
 import numpy as np
 import pytest
 
 import vfpilco
+from folders import one_sentence
 from vfpilco.cli import main
 from vfpilco.execute import connect, execute
+from vfpilco.export import check as checking
+from vfpilco.history import VelocityFree
+from vfpilco.limits import Slew
+from vfpilco.policies import NeuralNetwork
 from vfpilco.runfolder import RunFolder
+from vfpilco.tell import Asked
 
 SMALL = {"particles": 4, "basis_functions": 5, "steps": 6, "inducing": 16}
 
@@ -23,22 +32,29 @@ def explored(task, plant, seed, i=0):
     return execute(task, plant, lambda q: next(inputs), seed)
 
 
-def test_a_run_elsewhere_goes_trial_by_trial(tmp_path, elsewhere):
+def test_a_run_elsewhere_goes_trial_by_trial(tmp_path, elsewhere, monkeypatch):
+    monkeypatch.setattr(checking, "HISTORIES", 300)
     task, plant = elsewhere
     run = tmp_path / "run"
-    told = vfpilco.tell(run, task, [explored(task, plant, 0)], seed=5, **SMALL)
+    told = vfpilco.tell(run, task, [explored(task, plant, 0)], seed=5, slew=0.1, **SMALL)
     assert [row["kind"] for row in told.rows] == ["explore"]
     first = vfpilco.ask(run, task)
     assert first.trial == 1
     again = vfpilco.ask(run, task)
     for name, value in first.policy.params.items():
         np.testing.assert_array_equal(again.policy.params[name], value)
+    untried = vfpilco.export(run, "numpy", tmp_path / "untried", check=True).report
     first.policy.reset()
     tried = execute(task, plant, first.policy, 9)
     told = vfpilco.tell(run, task, [tried, explored(task, plant, 3)])
     assert [row["kind"] for row in told.rows] == ["explore", "policy", "explore"]
     assert told.rows[1]["trial"] == 1
     assert told.rows[1]["predicted_cost"] == first.predicted_cost
+    report = vfpilco.export(run, "numpy", tmp_path / "tried", check=True).report
+    for found in (untried, report):
+        assert found is not None
+        assert found.held is not None
+        assert found.trial_samples == task.horizon + 1
     second = vfpilco.ask(run, task)
     assert second.trial == 2
     folder = RunFolder(run)
@@ -69,6 +85,60 @@ def test_asking_goes_on_beyond_the_trials_of_the_task_and_settings_stay(tmp_path
     vfpilco.tell(run, short, [explored(task, plant, 1)])
     assert vfpilco.ask(run, short).trial == 2
     assert RunFolder(run).header()["trials"] == 2
+
+
+class Drawn:
+    """Stands for `ask`: instead of learning, it keeps a policy that was drawn."""
+
+    def __init__(self, patch):
+        self.times = 0
+        patch.setattr("vfpilco.commands.ask.ask", self)
+
+    def __call__(self, run, task, **_):
+        self.times += 1
+        seen = VelocityFree((False, True), 1, m_q=2, m_u=1)
+        policy = NeuralNetwork((1.0,) * 7, tuple(task.limits), 3)
+        learned = vfpilco.LearnedPolicy(seen, policy, policy.init(jax.random.key(0)), slew=Slew((0.5,)))
+        RunFolder(run).add_policy(1, learned)
+        return Asked(1, learned, {"mean": 1.0, "low": 0.5, "high": 2.0})
+
+
+def test_the_next_policy_is_written_as_an_export_too(tmp_path, elsewhere, monkeypatch, capsys):
+    task, plant = elsewhere
+    run, out = str(tmp_path / "run"), tmp_path / "out"
+    vfpilco.tell(run, task, [explored(task, plant, 0)], **SMALL)
+    drawn = Drawn(monkeypatch)
+    assert main(["ask", run, "--to", "c", "--export", str(out / "c")]) == 0
+    assert f"export    {out / 'c'}: README.md, policy.h, policy.c\n" in capsys.readouterr().out
+    assert "slew" in (out / "c/policy.c").read_text()
+    assert main(["ask", run, "--to", "numpy", "--export", str(out / "numpy"), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["export"], said["files"]) == (str(out / "numpy"), ["README.md", "policy.py"])
+    assert '"trial": 1' in (out / "numpy/README.md").read_text()
+    assert main(["ask", run, "--json"]) == 0
+    assert "export" not in json.loads(capsys.readouterr().out)
+    assert drawn.times == 3
+
+
+def test_an_export_that_cannot_be_is_refused_before_anything_is_learned(tmp_path, elsewhere, monkeypatch, capsys):
+    task, plant = elsewhere
+    run, out = tmp_path / "run", tmp_path / "out"
+    vfpilco.tell(run, task, [explored(task, plant, 0)], **SMALL)
+    drawn = Drawn(monkeypatch)
+
+    def refused(*flags):
+        assert main(["ask", str(run), *map(str, flags)]) == 2
+        return one_sentence(capsys.readouterr().err)
+
+    assert "rust" in refused("--to", "rust", "--export", out)
+    assert "needs both" in refused("--to", "c")
+    assert "needs both" in refused("--export", out)
+    assert "run is not empty" in refused("--to", "c", "--export", run)
+    assert "run.json is a file" in refused("--to", "c", "--export", run / "run.json")
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    assert "onnx is needed: pip install" in refused("--to", "onnx", "--export", out)
+    assert drawn.times == 0
+    assert not out.exists()
 
 
 def test_nothing_told_nothing_asked(tmp_path, elsewhere, capsys):

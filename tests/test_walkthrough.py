@@ -64,11 +64,13 @@ def test_trials_logged_elsewhere_are_told_and_a_policy_is_asked_for(bench):
     for seed, name in enumerate(("first.csv", "second.csv")):
         trial = execute(task, connect(task), task.exploring(seed, 0), seed)
         (bench / name).write_text(trial_to_csv(trial.q, trial.u, trial.sampling_time, columns))
-    tell, ask = SHELL[3]
+    (tell, ask), (exporting,) = SHELL[3], SHELL[4]
+    assert exporting.startswith(f"{ask} --to c")
     said = run(bench, tell, QUICK.replace("--trials 1 ", ""))
     assert "first.csv: exploration" in said
-    asked = json.loads(run(bench, ask, "--json --inspected first.csv second.csv"))
+    asked = json.loads(run(bench, exporting, "--json --inspected first.csv second.csv"))
     assert asked["trial"] == 1
+    assert (bench / asked["export"] / "policy.c").exists()
     settings = json.loads((bench / "runs/bench/run.json").read_text())["settings"]
     assert settings["m_u"] == 1
     assert settings["sensor"].startswith("noise:")

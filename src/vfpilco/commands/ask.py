@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from rich.console import Console
 from tyro.conf import Positional, arg
 
 from vfpilco.arguments import parse
 from vfpilco.display import Display, short
+from vfpilco.errors import UserError
+from vfpilco.export import Export, export, possible
 from vfpilco.recordings.takeover import settings_from
 from vfpilco.runfolder import RunFolder
 from vfpilco.runs import task_of
-from vfpilco.tell import ask
+from vfpilco.tell import Asked, ask
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,10 @@ class Arguments:
     """The task, if it is not a built-in one and its file has moved."""
     inspected: tuple[Path, ...] = ()
     """Recordings of the machine (CSV files): memories and sensor are set to what fits them, before the first policy."""
+    to: Literal["c", "onnx", "numpy"] | None = None
+    """Write the policy also as a program that needs nothing of this one: C99, an ONNX model, or NumPy alone."""
+    export: Path | None = None
+    """A new folder for that program."""
     quiet: bool = False
     """Show nothing but errors."""
     json: bool = False
@@ -37,6 +43,7 @@ class Arguments:
 def run(argv: list[str]) -> None:
     """`vfpilco ask RUN`."""
     args = parse(Arguments, argv, "ask")
+    check_export(args)
     folder = RunFolder(args.run)
     task = task_of(folder, args.task)
     settings = settings_from(args.inspected, task) if args.inspected else {}
@@ -44,16 +51,35 @@ def run(argv: list[str]) -> None:
     with Display(console, 1, quiet=args.quiet or args.json) as display:
         display.trials = 1 + sum(row["kind"] == "policy" for row in folder.results())
         asked = ask(args.run, task, watch=display, **settings)
+    made = None if args.to is None else export(args.run, args.to, args.export, trial=asked.trial)
     said = {
         "run": str(args.run),
         "trial": asked.trial,
         "policy": str(args.run / f"policies/{asked.trial:03d}.safetensors"),
         "predicted_cost": asked.predicted_cost,
     }
+    said |= {} if made is None else {"export": str(made.folder), "files": made.files}
     if args.json:
         print(json.dumps(said))
     elif not args.quiet:
-        mean, low, high = (short(asked.predicted_cost[name]) for name in ("mean", "low", "high"))
-        console.print(f"policy    {said['policy']}", highlight=False, markup=False, soft_wrap=True)
-        console.print(f"expected  cost {mean}, 95 % between {low} and {high}", highlight=False)
-        console.print(f"then      vfpilco tell {args.run} TRIAL.CSV", highlight=False, markup=False, soft_wrap=True)
+        for line in sentences(args.run, asked, said["policy"], made):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def check_export(args: Arguments) -> None:
+    """Refuse an export that cannot be written, before anything is learned."""
+    if (args.to is None) != (args.export is None):
+        raise UserError("An export needs both: its form as --to, and a new folder as --export.")
+    if args.to is not None and args.export is not None:
+        possible(args.to, args.export)
+
+
+def sentences(run: Path, asked: Asked, policy: str, made: Export | None) -> list[str]:
+    """What came of it, for a person."""
+    mean, low, high = (short(asked.predicted_cost[name]) for name in ("mean", "low", "high"))
+    return [
+        f"policy    {policy}",
+        *([] if made is None else [f"export    {made.folder}: {', '.join(made.files)}"]),
+        f"expected  cost {mean}, 95 % between {low} and {high}",
+        f"then      vfpilco tell {run} TRIAL.CSV",
+    ]

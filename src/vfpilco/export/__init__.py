@@ -15,7 +15,7 @@ from vfpilco.export.check import Report
 from vfpilco.export.check import check as prove
 from vfpilco.export.described import describe
 from vfpilco.export.readme import readme
-from vfpilco.export.targets import choose
+from vfpilco.export.targets import Target, choose
 from vfpilco.export.text import Precision
 from vfpilco.files import whole_folder, write_whole
 from vfpilco.runfolder import RunFolder
@@ -44,11 +44,7 @@ def export(
     `to` is "c", "onnx" or "numpy". With `check` it is first run against the learned policy on thousands of histories;
     an export that differs is refused.
     """
-    target, out = choose(to, precision), Path(out)
-    if check:
-        target.ready()
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"{out} is {'not empty' if out.is_dir() else 'a file'}: choose another --out for the export.")
+    target, out = possible(to, out, precision=precision, check=check), Path(out)
     exported = describe(RunFolder(run), trial)
     files = target.files(exported, precision)
     with whole_folder(Path(os.path.abspath(out))) as folder:  # "." has no name
@@ -57,3 +53,14 @@ def export(
         report = prove(exported, target, folder, precision) if check else None
         write_whole(folder / "README.md", readme(exported, target, precision, report))
     return Export(out, ["README.md", *files], report)
+
+
+def possible(to: str, out: str | Path, *, precision: Precision = "double", check: bool = False) -> Target:
+    """The form of export called `to`; refused if what it needs is not there, or if `out` is in use."""
+    target, out = choose(to, precision), Path(out)
+    target.needs()
+    if check:
+        target.ready()
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"{out} is {'not empty' if out.is_dir() else 'a file'}: choose another folder for the export.")
+    return target

@@ -19,6 +19,7 @@ def files(exported: Exported, precision: Precision) -> dict[str, str]:
     memory, kinds = exported.memory, {type(layer) for chain in exported.chains for layer in chain}
     functions = {name: name + _suffix(precision) for name in ("exp", "tanh", "sin", "cos")}
     tables = [*_memory_tables(exported), _table("limits", inward(exported.limits, precision))]
+    tables += [] if exported.slew is None else [_table("most", exported.slew)]
     header = fill(
         "policy.h",
         task=plain(exported.learned["task"]),
@@ -28,7 +29,9 @@ def files(exported: Exported, precision: Precision) -> dict[str, str]:
         memory=memory.rows,
         sampling_time=repr(exported.sampling_time),
         measured=_listed(exported.measures),
-        applied=_listed(exported.inputs, exported.limits),
+        applied=_listed(exported.inputs, _bounds(exported)),
+        last_inputs="" if exported.slew is None else "\n    double applied[VFPILCO_INPUTS];",
+        slew="" if exported.slew is None else SLEW,
     )
     source = fill(
         "policy.c",
@@ -38,6 +41,8 @@ def files(exported: Exported, precision: Precision) -> dict[str, str]:
         last_sample=0 if exported.reference is None else len(exported.reference) - 1,
         tables="\n".join(tables + _layer_tables(exported, precision)),
         limited=fill("limited.c", **functions),
+        slew="" if exported.slew is None else fill("slew.c"),
+        slewed="" if exported.slew is None else "\n    slew(policy, followed, u);",
         filter=fill("filter.c") if memory.filters else "",
         filtered="\n            filter(policy, z);" if memory.filters else "",
         circle=fill("circle.c", **functions) if any(entry.of for entry in memory.entries) else "",
@@ -48,14 +53,28 @@ def files(exported: Exported, precision: Precision) -> dict[str, str]:
     return {"policy.h": header, "policy.c": re.sub("\n{3,}", "\n\n", source)}
 
 
+SLEW = """
+ *
+ * An input changes by no more than told above from one sample to the next, beginning at zero after a reset. Where 0 is
+ * returned inputs are zero at once, and change from there."""
+"""What the header says of a slew limit."""
+
+
 def _suffix(precision: Precision) -> str:
     return "f" if precision == "float" else ""
 
 
-def _listed(quantities: tuple[Quantity, ...], limits: np.ndarray | None = None) -> str:
-    bounds = [""] * len(quantities) if limits is None else [f", between -{limit} and {limit}" for limit in limits]
-    lines = enumerate(zip(quantities, bounds, strict=True))
+def _listed(quantities: tuple[Quantity, ...], bounds: list[str] | None = None) -> str:
+    lines = enumerate(zip(quantities, bounds or [""] * len(quantities), strict=True))
     return "\n".join(f" *   {i}: {plain(q.name)} [{plain(q.unit)}]{bound}" for i, (q, bound) in lines)
+
+
+def _bounds(exported: Exported) -> list[str]:
+    """What every input may do."""
+    bounds = [f", between -{limit} and {limit}" for limit in exported.limits]
+    if exported.slew is None:
+        return bounds
+    return [f"{bound}, changes by at most {most}" for bound, most in zip(bounds, exported.slew, strict=True)]
 
 
 # -- tables ------------------------------------------------------------------------------------------------------

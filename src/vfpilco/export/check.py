@@ -19,6 +19,8 @@ ACTIVE, SATURATED = 0.05, 0.95
 """Inputs between these shares of u_max tell most: a tanh hides differences beyond."""
 LEAST_ACTIVE = 0.5
 """At least this share of the histories must ask for more than that, for agreement to mean much."""
+SLOWEST = 30.0
+"""By how much histories are at most slowed down."""
 AWAY, JITTER = 0.2, 0.5
 """How far histories are at most from those that were measured: of the spread, and of the changes per sample."""
 
@@ -31,7 +33,10 @@ class Report(NamedTuple):
     active: float
     """Share of the histories in which an input is more than 0.05 u_max."""
     telling: float
-    """Share of the histories in which one is that, and below 0.95 u_max: there the tanh hides no difference."""
+    """Share of the histories in which one is that, below 0.95 u_max and not held back by a slew limit: nothing hides a
+    difference there."""
+    held: float | None
+    """Share of the histories in which an input would have changed faster than it may; None if it may at any rate."""
     trial_samples: int
     trial_error: float
     allowed: float
@@ -42,9 +47,12 @@ class Report(NamedTuple):
         said = [
             f"{self.histories} histories around measured ones: largest error {self.error:.1e} of u_max "
             f"(allowed {self.allowed:.0e})",
-            f"in {self.active:.0%} of them |u| > {ACTIVE} u_max, in {self.telling:.0%} also |u| < {SATURATED} u_max",
+            f"in {self.active:.0%} of them |u| > {ACTIVE} u_max, in {self.telling:.0%} also |u| < {SATURATED} u_max"
+            + ("" if self.held is None else f" and free to change; in {self.held:.0%} the slew limit holds one back"),
             f"a recorded trial of {self.trial_samples} samples: largest error {self.trial_error:.1e} of u_max",
         ]
+        if self.held == 0:
+            said.append("where the slew limit holds nothing back, agreement proves nothing of it")
         if self.active < LEAST_ACTIVE:
             said.append(f"these are fewer than {LEAST_ACTIVE:.0%}: where inputs are small, agreement proves little")
         if self.step_seconds is not None:
@@ -60,11 +68,13 @@ def check(exported: Exported, target: Target, folder: Path, precision: Precision
     expected = [answers(exported, trial) for trial in trials]
     errors = [np.abs(u - due) / exported.limits for u, due in zip(found.inputs, expected, strict=True)]
     asked = np.abs(np.concatenate(expected[1:])) / exported.limits
+    held = np.concatenate([held_back(exported, u) for u in expected[1:]])
     report = Report(
         len(asked),
         _largest(errors[1:]),
         float(np.mean(np.any(asked > ACTIVE, axis=1))),
-        float(np.mean(np.any((asked > ACTIVE) & (asked < SATURATED), axis=1))),
+        float(np.mean(np.any((asked > ACTIVE) & (asked < SATURATED) & ~held, axis=1))),
+        None if exported.slew is None else float(np.mean(np.any(held, axis=1))),
         len(own),
         _largest(errors[:1]),
         ALLOWED[precision],
@@ -88,10 +98,18 @@ def answers(exported: Exported, trial: np.ndarray) -> np.ndarray:
     return np.array([exported.policy(measured) for measured in trial])
 
 
+def held_back(exported: Exported, inputs: np.ndarray) -> np.ndarray:
+    """Which inputs of a trial changed by all that the slew limit allows."""
+    if exported.slew is None:
+        return np.zeros(inputs.shape, dtype=bool)
+    return np.abs(np.diff(inputs, axis=0, prepend=np.zeros((1, inputs.shape[1])))) > exported.slew * (1 - 1e-9)
+
+
 def histories(exported: Exported, samples: int) -> list[np.ndarray]:
     """Measured trials, moved aside and shaken, with so many samples together: every sample ends another history.
 
-    In every second one angles wrap around, as those of many sensors do.
+    In every second one angles wrap around, as those of many sensors do. Where the change of inputs is limited they are
+    also slowed down by as much as it takes for some inputs to be as the policy wants them.
     """
     rng = np.random.default_rng(0)
     spread = np.concatenate(exported.trials).std(axis=0)
@@ -99,7 +117,10 @@ def histories(exported: Exported, samples: int) -> list[np.ndarray]:
     turning = np.array(exported.memory.turning)
     made: list[np.ndarray] = []
     while missing := samples - sum(map(len, made)):
-        trial = exported.trials[-1 - len(made) % len(exported.trials)][:missing]
+        trial = exported.trials[-1 - len(made) % len(exported.trials)]
+        if exported.slew is not None:
+            trial = slowed(trial, np.clip(np.max(exported.limits / exported.slew), 1, SLOWEST) ** rng.uniform())
+        trial = trial[:missing]
         size = 10 ** rng.uniform(-3, 0)  # Policies with high gains saturate unless they are shaken little.
         aside, shaken = rng.normal(size=trial.shape[1]), rng.normal(size=trial.shape)
         moved = trial + size * (AWAY * spread * aside + JITTER * change * shaken)
@@ -107,3 +128,9 @@ def histories(exported: Exported, samples: int) -> list[np.ndarray]:
             moved = moved - 2 * np.pi * turning * np.round(moved / (2 * np.pi))
         made.append(moved)
     return made
+
+
+def slowed(trial: np.ndarray, factor: float) -> np.ndarray:
+    """The trial if all happened slower by this factor."""
+    at = np.arange(0, len(trial) - 0.5, 1 / factor)
+    return np.column_stack([np.interp(at, np.arange(len(trial)), column) for column in trial.T])

@@ -37,7 +37,7 @@ class Exported:
     learned: dict[str, Any]
     """Where it was learned: run, trial, task, seed, versions, settings."""
     trials: tuple[np.ndarray, ...]
-    """What was measured in the run's executions, (samples, measures) each; the last one is the policy's own."""
+    """What was measured in the run's executions, (samples, measures) each; the policy's own, if it has one, is last."""
 
     @cached_property
     def memory(self) -> Memory:
@@ -54,6 +54,11 @@ class Exported:
     def limits(self) -> np.ndarray:
         """u_max of every input."""
         return np.asarray(self.policy.policy.limits, dtype=float)  # pyright: ignore[reportAttributeAccessIssue]
+
+    @property
+    def slew(self) -> np.ndarray | None:
+        """By how much every input may change from one sample to the next, if that is limited."""
+        return None if self.policy.slew is None else np.asarray(self.policy.slew.most, dtype=float)
 
     @property
     def reference(self) -> np.ndarray | None:
@@ -75,7 +80,7 @@ class Exported:
         """Every number that the exported program will hold."""
         yield self.limits
         yield from (self.memory.a, self.memory.b)
-        yield from [] if self.reference is None else [self.reference]
+        yield from (array for array in (self.slew, self.reference) if array is not None)
         for layer in itertools.chain(*self.chains):
             yield from layer.arrays.values()
 
@@ -83,11 +88,13 @@ class Exported:
         """Refuse what would not be a program that keeps its promises."""
         if not all(np.all(np.isfinite(array)) for array in [np.array(self.sampling_time), *self.arrays()]):
             raise UserError("The policy holds values that are not finite: export that of another trial.")
-        if not (np.all(self.limits > 0) and self.sampling_time > 0):
+        bounds = [self.limits, np.array(self.sampling_time), *([] if self.slew is None else [self.slew])]
+        if not all(np.all(bound > 0) for bound in bounds):
             raise UserError("The limits of the inputs and the sampling time must be positive: export another run.")
         memory, d_u = self.memory, len(self.inputs)
         fits = [len(self.measures) == memory.columns, self.limits.shape == (d_u,)]
         fits += [memory.a.shape == (memory.columns, memory.filters, memory.filters)]
+        fits += [self.slew is None or self.slew.shape == (d_u,)]
         fits += [self.reference is None or self.reference.shape[1:] == (len(self.positions),)]
         for chain in self.chains:
             sizes = [self.entries, *itertools.chain(*(layer.sizes for layer in chain)), d_u]

@@ -21,11 +21,26 @@ def files(exported: Exported, precision: Precision = "double") -> dict[str, str]
         sampling_time=repr(exported.sampling_time),
         measured=_named(exported.measures),
         applied=_named(exported.inputs),
+        **(FREE if exported.slew is None else SLEWED),
         seen="\n".join(f"            {line}," for line in _seen(exported)),
         chains="\n".join(f"    y = y + {_chain(exported, c)}" for c in range(len(exported.chains))),
         tables="\n".join(f"{name} = {_array(values)}" for name, values in _tables(exported).items()),
     )
     return {"policy.py": source}
+
+
+FREE = {"last_inputs": "", "slew": "", "give": "        return np.zeros(len(APPLIED)) if u is None else u"}
+SLEWED = {
+    "last_inputs": "\n        self.applied = np.zeros(len(APPLIED))",
+    "slew": """
+
+        An input changes by no more than MOST from one sample to the next, beginning at zero after a reset. Where
+        inputs are zero for want of a measurement they are so at once, and change from there.""",
+    "give": """        u = np.zeros(len(APPLIED)) if u is None else np.clip(u, self.applied - MOST, self.applied + MOST)
+        self.applied = u.copy()
+        return u""",
+}
+"""The lines of a policy whose inputs may change by only so much, and of others."""
 
 
 def _named(quantities: tuple[Quantity, ...]) -> str:
@@ -45,6 +60,8 @@ def _tables(exported: Exported) -> dict[str, np.ndarray]:
         "FILTER_B": memory.b,
         "LAST_SAMPLE": np.array(0 if reference is None else len(reference) - 1),
     }
+    if exported.slew is not None:
+        tables["MOST"] = exported.slew
     if reference is not None:
         tables["REFERENCE"] = reference
     for c, chain in enumerate(exported.chains):

@@ -42,9 +42,9 @@ class Graph:
         self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
         return name
 
-    def cast(self, name: str, kind: Any) -> str:
+    def cast(self, name: str, kind: Any, result: str = "") -> str:
         """The same numbers in another type."""
-        return self.add("Cast", name, to=self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
+        return self.add("Cast", name, result=result, to=self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
 
     def cut(self, name: str, first: int, end: int) -> str:
         """A part of the first axis after the batch."""
@@ -59,8 +59,12 @@ class Graph:
         describe, memory = self.onnx.helper.make_tensor_value_info, exported.memory
         real = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(DTYPES[self.precision]))
         exact, whole = self.onnx.TensorProto.DOUBLE, self.onnx.TensorProto.INT64
-        state = ["batch", memory.rows, memory.columns]
-        given = [describe("measured", real, ["batch", memory.columns]), describe("memory", exact, state)]
+        applied = ["batch", len(exported.inputs)]
+        state = {"memory": ["batch", memory.rows, memory.columns]}
+        state |= {} if exported.slew is None else {"applied": applied}
+        given = [describe("measured", real, ["batch", memory.columns])]
+        given += [describe(name, exact, shape) for name, shape in state.items()]
         given += [] if exported.reference is None else [describe("sample", whole, ["batch"])]
-        results = [describe("inputs", real, ["batch", len(exported.inputs)]), describe("new_memory", exact, state)]
+        results = [describe("inputs", real, applied)]
+        results += [describe(f"new_{name}", exact, shape) for name, shape in state.items()]
         return self.onnx.helper.make_graph(self.nodes, "policy", given, results, self.constants)

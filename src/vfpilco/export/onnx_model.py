@@ -38,10 +38,12 @@ def files(exported: Exported, precision: Precision) -> dict[str, bytes]:
 def metadata(exported: Exported) -> dict[str, str]:
     """What a program has to know of the model, as JSON."""
     memory = exported.memory
+    bounds = {"limit": exported.limits, **({} if exported.slew is None else {"most_change": exported.slew})}
     told = {
         "measured": [{**q._asdict(), "angle": a} for q, a in zip(exported.measures, memory.turning, strict=True)],
         "inputs": [
-            {**q._asdict(), "limit": limit} for q, limit in zip(exported.inputs, exported.limits.tolist(), strict=True)
+            {**q._asdict(), **{name: float(values[i]) for name, values in bounds.items()}}
+            for i, q in enumerate(exported.inputs)
         ],
         "sampling_time_s": exported.sampling_time,
         "rate_hz": 1 / exported.sampling_time,
@@ -68,11 +70,26 @@ def _fill(graph: Graph, exported: Exported) -> None:
     limits = inward(exported.limits, graph.precision)
     u = graph.add("Mul", graph.add("Tanh", graph.add("Div", y, limits)), limits)
     u = graph.add("Min", graph.add("Max", u, -limits), limits)
-    graph.add("Where", graph.add("And", measured, finite), u, np.zeros((1, 1), real), result="inputs")
+    _apply(graph, exported, u, graph.add("And", measured, finite))
     # After what is no measurement the last one is kept, for the turns of angles; NaN below lets the rest begin anew.
     below = np.arange(exported.memory.rows)[None, :, None] > 0
     kept = graph.add("Where", below, np.full((1, 1, 1), np.nan), "memory")
     graph.add("Where", graph.add("Unsqueeze", measured, np.array([2])), moved, kept, result="new_memory")
+
+
+def _apply(graph: Graph, exported: Exported, u: str, followed: str) -> None:
+    """The inputs: u as far as it may follow the last ones, if there is such a limit; zero where it is not followed."""
+    real = DTYPES[graph.precision]
+    if exported.slew is None:
+        graph.add("Where", followed, u, np.zeros((1, 1), real), result="inputs")
+        return
+    limits = inward(exported.limits, graph.precision).astype(float)
+    before = graph.add("Where", graph.add("IsNaN", "applied"), np.zeros((1, 1)), "applied")
+    before = graph.add("Min", graph.add("Max", before, -limits), limits)  # whatever was given
+    low, high = graph.add("Sub", before, exported.slew), graph.add("Add", before, exported.slew)
+    slewed = graph.add("Min", graph.add("Max", graph.cast(u, np.float64), low), high)
+    graph.add("Where", followed, slewed, np.zeros((1, 1)), result="new_applied")
+    graph.cast("new_applied", real, result="inputs")
 
 
 def _follow(graph: Graph, exported: Exported, z: str, last: str) -> str:

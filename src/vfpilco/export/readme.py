@@ -28,6 +28,7 @@ def readme(exported: Exported, target: Target, precision: Precision, report: Rep
         precision=precision,
         measures=_measures(exported),
         inputs=_inputs(exported),
+        slew=_slew(exported),
         memory=_memory(exported),
         allowed=f"{ALLOWED[precision]:.0e}",
         vector=vector(exported, precision),
@@ -37,13 +38,18 @@ def readme(exported: Exported, target: Target, precision: Precision, report: Rep
 
 
 def _usage(exported: Exported, target: Target, precision: Precision) -> str:
+    inputs, slewed = len(exported.inputs), exported.slew is not None
+    sample = "" if exported.reference is None else ', "sample": np.array([0])'
     return fill(
         target.usage,
         rows=exported.memory.rows,
         columns=exported.memory.columns,
-        inputs=len(exported.inputs),
+        inputs=inputs,
         real="float32" if precision == "float" else "float64",
-        sample="" if exported.reference is None else ', "sample": np.array([0])',
+        last_inputs=f" + {inputs}" if slewed else "",
+        begin=f"\napplied = np.zeros((1, {inputs}))" if slewed else "",
+        applied=", applied" if slewed else "",
+        more=', "applied": applied' * slewed + sample,
     ).strip()
 
 
@@ -59,11 +65,21 @@ def _inputs(exported: Exported) -> str:
     return "\n".join(f"| {i} | {plain(q.name)} | {plain(q.unit)} | ±{limit} |" for i, (q, limit) in enumerate(rows))
 
 
+def _slew(exported: Exported) -> str:
+    if exported.slew is None:
+        return ""
+    rows = zip(exported.inputs, exported.slew.tolist(), strict=True)
+    most = ", ".join(f"{plain(q.name)} by {most} {plain(q.unit)}" for q, most in rows)
+    return "\n" + fill("slew.md", most=most).rstrip()
+
+
 def _memory(exported: Exported) -> str:
     memory = exported.memory
     said = f"It remembers the last {memory.window} measurements" if memory.window > 1 else "It remembers a measurement"
     if memory.filters:
         said += f", and for every position a filter of {memory.filters} numbers that estimates position and velocity"
+    if exported.slew is not None:
+        said += ", and the inputs that it gave last"
     if exported.reference is not None:
         said += (
             f". It follows a reference of {len(exported.reference)} samples, a row further with every sample, and "

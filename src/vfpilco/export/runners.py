@@ -45,6 +45,10 @@ def run_numpy(folder: Path, trials: Trials) -> Answers:
     return Answers(answers)
 
 
+BEGINS = {"memory": np.nan, "applied": 0.0}
+"""What is remembered between the steps of a model, in the order of its results, and with what it begins."""
+
+
 def run_onnx(folder: Path, trials: Trials) -> Answers:
     """Run the model step by step, its memory going round."""
     runtime = onnx_runtime()
@@ -53,12 +57,13 @@ def run_onnx(folder: Path, trials: Trials) -> Answers:
     session = runtime.InferenceSession(str(folder / "policy.onnx"), options, providers=["CPUExecutionProvider"])
     given = {one.name: one for one in session.get_inputs()}
     kind = np.float32 if given["measured"].type == "tensor(float)" else np.float64
-    answers = []
+    begins, answers = {name: begin for name, begin in BEGINS.items() if name in given}, []
     for trial in trials:
-        memory, rows = np.full((1, *given["memory"].shape[1:]), np.nan), []
+        state, rows = {name: np.full((1, *given[name].shape[1:]), begin) for name, begin in begins.items()}, []
         for i, measured in enumerate(trial):
-            feed = {"measured": measured[None].astype(kind), "memory": memory, "sample": np.array([i])}
-            inputs, memory = session.run(None, {name: feed[name] for name in given})
+            feed = {"measured": measured[None].astype(kind), "sample": np.array([i]), **state}
+            inputs, *after = session.run(None, {name: feed[name] for name in given})
+            state = dict(zip(state, after, strict=True))
             rows.append(inputs[0])
         answers.append(np.array(rows, dtype=float))
     return Answers(answers)

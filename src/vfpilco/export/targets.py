@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vfpilco.errors import UserError, unknown
-from vfpilco.export import c, compiled, numpy_file, onnx_model, runners
+from vfpilco.export import c, compiled, numpy_file, onnx_graph, onnx_model, runners
 from vfpilco.export.described import Exported
 from vfpilco.export.text import DTYPES, Precision
 
@@ -19,6 +19,8 @@ class Target(NamedTuple):
     """Its files, README.md aside."""
     usage: str
     """The file with the README's words about it."""
+    needs: Callable[[], object]
+    """Refuses if something is not installed that writing it needs."""
     ready: Callable[[], object]
     """Refuses if something is not installed that a check needs."""
     run: Callable[[Path, runners.Trials], runners.Answers]
@@ -27,9 +29,9 @@ class Target(NamedTuple):
 
 
 TARGETS = {
-    "c": Target(c.files, "usage-c.md", compiled.compiler, runners.run_c),
-    "onnx": Target(onnx_model.files, "usage-onnx.md", runners.onnx_runtime, runners.run_onnx),
-    "numpy": Target(numpy_file.files, "usage-numpy.md", lambda: None, runners.run_numpy, ("double",)),
+    "c": Target(c.files, "usage-c.md", lambda: None, compiled.compiler, runners.run_c),
+    "onnx": Target(onnx_model.files, "usage-onnx.md", onnx_graph.library, runners.onnx_runtime, runners.run_onnx),
+    "numpy": Target(numpy_file.files, "usage-numpy.md", lambda: None, lambda: None, runners.run_numpy, ("double",)),
 }
 
 

@@ -45,6 +45,7 @@ static int is_measurement(const real *q)
 }
 
 $limited
+$slew
 /* -- memory ----------------------------------------------------------------------------------------------------- */
 
 /* Angles are moved by whole turns to within half a turn of the ones before. */
@@ -127,6 +128,6 @@ int vfpilco_step(vfpilco_policy *policy, const vfpilco_real q[VFPILCO_MEASURES],
     }
     for (i = 0; i < VFPILCO_INPUTS; i++) {
         u[i] = followed ? limited(y[i], limits[i]) : 0;
-    }
+    }$slewed
     return followed;
 }

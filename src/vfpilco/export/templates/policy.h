@@ -25,7 +25,7 @@ typedef $real vfpilco_real;
 
 /* What one policy remembers; as many of them as you like can be used side by side. */
 typedef struct {
-    double memory[VFPILCO_MEMORY][VFPILCO_MEASURES];
+    double memory[VFPILCO_MEMORY][VFPILCO_MEASURES];$last_inputs
     long sample;
     int placed;
     int moving;
@@ -46,7 +46,7 @@ $applied
  *
  * Returns 1 if the policy was followed. Returns 0, with all inputs zero, if q is no measurement (NaN, infinite or beyond
  * $largest) or nothing sensible comes of it. After what is no measurement the memory begins anew, at rest, with the next one;
- * the turns of angles and the place in a reference are kept.
+ * the turns of angles and the place in a reference are kept.$slew
  */
 int vfpilco_step(vfpilco_policy *policy, const vfpilco_real q[VFPILCO_MEASURES], vfpilco_real u[VFPILCO_INPUTS]);
 
