@@ -33,7 +33,7 @@ class TrainingSet(NamedTuple):
         """All trials' pairs in one set; trials have no measurement in common."""
         mixing = [part.mixing for part in parts if part.mixing is not None]
         x, y, prior = (np.concatenate(column) for column in zip(*(part[:3] for part in parts), strict=True))
-        return TrainingSet(x, y, prior, block_diag(*mixing) if mixing else None)
+        return TrainingSet(x, y, prior, np.asarray(block_diag(*mixing)) if mixing else None)
 
 
 class Command(NamedTuple):
