@@ -70,10 +70,20 @@ def test_gains_on_errors_are_learned_faster_when_errors_are_smaller(history, exp
     later = replace(explored, q=explored.q * [0.25, 1e-4])
     for trials, expected in (([explored], (1, 1)), ([explored, later], (4, policies.FASTEST))):
         speeds = policies.speeds(policy, params, following, trials)
-        np.testing.assert_allclose(speeds["gains"][-2:, 0], expected, rtol=1e-6)
-        assert np.all(speeds["gains"][:-2] == 1)
+        np.testing.assert_allclose(speeds["gains"][-2:, 0] / 10, expected, rtol=1e-6)
+        assert np.all(speeds["gains"][:-2] == 10)
         assert all(np.all(speeds[name] == 1) for name in ("centers", "weights", "log_lengthscales"))
-    assert np.all(policies.speeds(policy, params, task, [explored, later])["gains"] == 1)
+    assert np.all(policies.speeds(policy, params, task, [explored, later])["gains"] == 10)
+
+
+def test_steps_of_weights_and_gains_are_shares_of_the_inputs_limit(history, explored, task):
+    weak = replace(task, inputs=(replace(task.inputs[0], limit=0.07),))
+    for kind, names in (("linear-rbf", ("weights", "gains")), ("rbf", ("weights",)), ("mlp", ())):
+        policy = policies.make(kind, 5, history, task, [explored])
+        params = policy.init(jax.random.key(0))
+        usual, slower = (policies.speeds(policy, params, each, [explored]) for each in (task, weak))
+        for name in params:
+            np.testing.assert_allclose(slower[name] / usual[name], 0.007 if name in names else 1.0)
 
 
 def test_basis_functions_start_near_the_angles_to_be_followed(history, explored, task):
