@@ -1,0 +1,53 @@
+/* Putting the page together, and keeping it up to date while a run learns. */
+
+const REFRESH = 4000; // milliseconds between looks at a run that learns
+
+const remembered = {
+  key: `vfpilco ${location.pathname}`,
+  read() { try { return JSON.parse(sessionStorage.getItem(this.key)) || {}; } catch { return {}; } },
+  write(state) { try { sessionStorage.setItem(this.key, JSON.stringify(state)); } catch { /* Some browsers keep nothing of local files. */ } },
+};
+
+/* The chosen trial stands in the address too, so that a link leads to it. */
+function chosenAtFirst(data) {
+  const asked = /^#execution-(\d+)$/.exec(location.hash), state = remembered.read();
+  const index = asked ? Number(asked[1]) : data.live && state.latest ? NaN : Number(state.index);
+  return index >= 0 && index < data.trials.length ? index : data.trials.length - 1;
+}
+
+function showRun(data, host) {
+  const place = el("div", { class: "chosen" }), later = el("div"), switches = el("div", { class: "switch", role: "tablist", "aria-label": "trial" });
+  let shown = null;
+  const choose = (index, told) => {
+    if (shown) shown.remove();
+    shown = trialPart(data, index);
+    place.replaceChildren(shown.host);
+    later.replaceChildren(...[policySection(data, index), modelSection(data), optimisationSection(data, index)].filter(Boolean));
+    [...switches.children].forEach((button, i) => button.setAttribute("aria-selected", i === index));
+    remembered.write({ ...remembered.read(), index, latest: index === data.trials.length - 1 });
+    if (told) history.replaceState(null, "", `#execution-${index}`);
+    shown.player.paint();
+  };
+  switches.append(...data.rows.map((row, i) => el("button", { type: "button", role: "tab", class: row.success && row.kind === "policy" ? "success" : "", on: { click: () => choose(i, true) } }, labelOf(row, i, data.rows))));
+  host.append(
+    el("header", {}, el("p", { class: "brand" }, "vfpilco"), el("h1", {}, data.task.name), el("p", { class: "sub" }, data.task.summary || data.run),
+      data.live && el("p", { class: "live" }, el("i"), data.live.text)),
+    el("p", { class: "say lead" }, data.sentences.summary.join(" ")), tiles(data),
+    learningSection(data, (i) => { choose(i, true); document.getElementById("trials").scrollIntoView({ behavior: "smooth" }); }),
+    el("section", { id: "trials" }, el("h2", {}, "Trial by trial"), switches, place), later, aboutSection(data),
+    el("footer", {}, data.run));
+  choose(chosenAtFirst(data), false);
+}
+
+function keepUpToDate() {
+  const state = remembered.read();
+  if (state.scroll) requestAnimationFrame(() => window.scrollTo(0, state.scroll));
+  setTimeout(() => { remembered.write({ ...remembered.read(), scroll: window.scrollY }); location.reload(); }, REFRESH);
+}
+
+(function main() {
+  const data = JSON.parse(document.getElementById("data").textContent), host = document.getElementById("page");
+  host.replaceChildren();
+  (data.kind === "run" ? showRun : showComparison)(data, host);
+  if (data.live) keepUpToDate();
+})();
