@@ -105,7 +105,7 @@ class Task:
     draw: Callable[[Any, np.ndarray, float], None] | None = None
     """Draws positions (T+1, d_q) sampled at a given time on a Matplotlib axis."""
     scene: Callable[[np.ndarray], Scene] | None = None
-    """The machine at positions (samples, d_q) as shapes in the plane, for pages and films; dials and sliders if None."""
+    """The machine at positions (samples, d_q) as shapes in the plane, for pages and films; dials if there is none."""
     settings: Settings = field(default_factory=Settings)
     """The defaults of the method for this task, memories among them."""
     trials: int = 5

@@ -6,14 +6,16 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
 from vfpilco.arguments import parse
 from vfpilco.errors import UserError
 from vfpilco.report import write_comparison, write_report
+from vfpilco.report.figures import write_figures
 from vfpilco.report.run import task_if_any
+from vfpilco.report.source import Source
 from vfpilco.runfolder import RunFolder
 
 
@@ -27,6 +29,8 @@ class Arguments:
     """The page; report.html in the folder of the run, or comparison.html here."""
     task: str | None = None
     """The task, if it is not a built-in one and its file has moved."""
+    figures: Literal["pdf", "png"] | None = None
+    """Write figures for papers too, in the folder `figures` beside the page."""
     json: bool = False
     """Print what was written as one JSON object."""
 
@@ -36,6 +40,7 @@ def run(argv: list[str]) -> None:
     args = parse(Arguments, argv, "report")
     if not args.runs:
         raise UserError("Missing from vfpilco report: RUN: name the folder of a run.")
+    figures: list[Path] = []
     studies = [path for path in args.runs if path.suffix == ".jsonl"]
     folders = [path for path in args.runs if path.suffix != ".jsonl"]
     if len(folders) == 1 and not studies:
@@ -44,6 +49,15 @@ def run(argv: list[str]) -> None:
         if note:
             print(note, file=sys.stderr)
         written = write_report(folder, args.out, task)
+        if args.figures is not None:
+            figures = write_figures(Source(folder, task), written.parent / "figures", args.figures)
+    elif args.figures is not None:
+        raise UserError("Figures are of one run: name its folder alone.")
     else:
         written = write_comparison(folders, studies, args.out or Path("comparison.html"))
-    print(json.dumps({"report": str(written)}) if args.json else f"report    {written}")
+    if args.json:
+        print(json.dumps({"report": str(written), "figures": [str(file) for file in figures]}))
+        return
+    print(f"report    {written}")
+    for file in figures:
+        print(f"figure    {file}")

@@ -48,7 +48,10 @@ def _run(source: Source, differing: dict[str, Any]) -> dict[str, Any]:
         "name": source.folder.path.name or str(source.folder.path),
         "task": source.header["task"]["name"],
         "seed": source.header.get("seed"),
-        "rows": [{name: row.get(name) for name in ("kind", "trial", "cost", "success", "predicted_cost")} for row in source.rows],
+        "rows": [
+            {name: row.get(name) for name in ("kind", "trial", "cost", "success", "predicted_cost")}
+            for row in source.rows
+        ],
         "first_success": None if first is None else first["trial"],
         "seconds": sum(row.get("seconds", 0.0) for row in source.timings),
         "differing": differing,
@@ -65,7 +68,9 @@ def study_data(file: Path) -> dict[str, Any]:
             [(float(row["cost"]), bool(row["success"])) for row in rows]
             groups.setdefault(str(record.get("configuration", file.stem)), []).append(rows)
         except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f"Line {number} of {file} is no record of a study ({type(error).__name__}: {error}).") from error
+            raise UserError(
+                f"Line {number} of {file} is no record of a study ({type(error).__name__}: {error})."
+            ) from error
     if not groups:
         raise UserError(f"{file} holds no run: make some with vfpilco reproduce.")
     return {"name": file.stem, "configurations": [_configuration(name, runs) for name, runs in groups.items()]}
@@ -79,5 +84,7 @@ def _configuration(name: str, runs: list[list[Row]]) -> dict[str, Any]:
         count = sum(bool(row["success"]) for row in there)
         low, median, high = np.quantile([row["cost"] for row in there], [0.05, 0.5, 0.95]).tolist()
         ends = interval(count, len(there))
-        trials.append({"runs": len(there), "successes": count, "interval": ends, "low": low, "median": median, "high": high})
+        trials.append(
+            {"runs": len(there), "successes": count, "interval": ends, "low": low, "median": median, "high": high}
+        )
     return {"name": name, "runs": len(runs), "trials": trials}

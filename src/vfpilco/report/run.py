@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +41,21 @@ def task_if_any(folder: RunFolder, given: str | None = None) -> tuple[Task | Non
         return None, f"The machine is drawn as dials and sliders. {error}"
 
 
-def run_data(source: Source, live: dict[str, Any] | None = None, trial=trial_data) -> dict[str, Any]:
+def run_data(
+    source: Source,
+    live: dict[str, Any] | None = None,
+    trial: Callable[[Source, int], dict[str, Any]] = trial_data,
+) -> dict[str, Any]:
     """All that the page shows; `live` tells what a run that is learning is doing, `trial` how a trial is looked up."""
     header = source.header
+    method = header.get("settings", {}).get("method", "vf")
     return {
         "kind": "run",
         "title": f"{header['task']['name']}, seed {header.get('seed', '?')}",
         "run": str(source.folder.path),
+        "details": f"seed {header.get('seed', '?')}, method {method}, {source.folder.path}",
         "live": live,
-        "method": header.get("settings", {}).get("method", "vf"),
+        "method": method,
         "task": {
             "name": header["task"]["name"],
             "summary": source.task.summary if source.task is not None else "",
@@ -59,16 +65,13 @@ def run_data(source: Source, live: dict[str, Any] | None = None, trial=trial_dat
             "measures": {} if source.task is None else {m.name: m.unit for m in source.task.measures},
         },
         "sentences": say.run(source),
-        "rows": [{**row, "sentence": sentence} for row, sentence in zip(_told(source), say.trials(source), strict=True)],
+        "rows": [
+            {**row, "sentence": sentence} for row, sentence in zip(_told(source), say.trials(source), strict=True)
+        ],
         "trials": [trial(source, i) for i in range(len(source.rows))],
         "timings": source.timings,
         "about": about(source),
     }
-
-
-def remembering() -> Any:
-    """Looks up every trial once: a trial that is over does not change."""
-    return cache(trial_data)
 
 
 def about(source: Source) -> dict[str, Any]:
@@ -84,7 +87,18 @@ def about(source: Source) -> dict[str, Any]:
     }
 
 
-KEPT = ("kind", "trial", "experience_s", "cost", "success", "ended_s", "measures", "notes", "predicted_cost", "band_coverage")
+KEPT = (
+    "kind",
+    "trial",
+    "experience_s",
+    "cost",
+    "success",
+    "ended_s",
+    "measures",
+    "notes",
+    "predicted_cost",
+    "band_coverage",
+)
 
 
 def _told(source: Source) -> list[dict[str, Any]]:

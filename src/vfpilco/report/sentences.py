@@ -27,7 +27,8 @@ def run(source: Source) -> dict[str, list[str]]:
 def trials(source: Source) -> list[str]:
     """A sentence for every execution."""
     first = first_success(source.rows)
-    return [_trial(row, row is first) for row in source.rows]
+    units = {} if source.task is None else {measure.name: measure.unit for measure in source.task.measures}
+    return [_trial(row, row is first, units) for row in source.rows]
 
 
 def first_success(rows: list[Row]) -> Row | None:
@@ -35,8 +36,10 @@ def first_success(rows: list[Row]) -> Row | None:
     return next((row for row in rows if row["kind"] == "policy" and row["success"]), None)
 
 
-def _trial(row: Row, first: bool) -> str:
-    told = "".join(f", {name} {value:.3g}" for name, value in row.get("measures", {}).items())
+def _trial(row: Row, first: bool, units: dict[str, str]) -> str:
+    told = "".join(
+        f", {name} {value:.3g} {units.get(name, '')}".rstrip() for name, value in row.get("measures", {}).items()
+    )
     ended = f" It ended early, after {row['ended_s']:.3g} s." if "ended_s" in row else ""
     if row["kind"] == "explore":
         return f"An exploration: no policy yet. It cost {short(row['cost'])}{told}.{ended}"
@@ -62,12 +65,15 @@ def _summary(source: Source, policies: list[Row]) -> list[str]:
     first = first_success(policies)
     if first is None:
         best = min(policies, key=lambda row: row["cost"])
-        return [f"No trial was a success so far; trial {best['trial']} was the best, with a cost of {short(best['cost'])}."]
+        return [
+            f"No trial was a success so far; trial {best['trial']} was the best, with a cost of {short(best['cost'])}."
+        ]
     solved = sum(row["success"] for row in policies[policies.index(first) :])
     after = len(policies) - policies.index(first)
     since = "" if after == 1 else f" From then on {solved} of {after} trials succeeded."
     return [
-        f"Trial {first['trial']} was the first success, learned from {first['experience_s']:.3g} s of measured positions.{since}"
+        f"Trial {first['trial']} was the first success, learned from {first['experience_s']:.3g} s of measured "
+        f"positions.{since}"
     ]
 
 
@@ -90,7 +96,9 @@ def _model(source: Source, policies: list[Row]) -> list[str]:
         f"{amount(last['one_step_error'][i], source.positions[i].unit)} in {source.positions[i].name}"
         for i in source.modelled[:6]
     ]
-    sentences = [f"One sample ahead of trial {known[-1]['trial']}, which it had not seen, the model was wrong by {_list(parts)}."]
+    sentences = [
+        f"One sample ahead of trial {known[-1]['trial']}, which it had not seen, the model was wrong by {_list(parts)}."
+    ]
     if len(known) > 1:
         then, now = (np.array(row["model"]["multi_step_error"])[source.modelled] for row in (known[0], known[-1]))
         ratio = float(np.median(then / np.maximum(now, 1e-300)))
@@ -118,7 +126,12 @@ def _time(source: Source) -> list[str]:
     total = sum(phases.values())
     if not total:
         return []
-    names = {"model": "fitting the model", "policy": "improving the policy", "prediction": "predicting", "plant": "running the machine"}
+    names = {
+        "model": "fitting the model",
+        "policy": "improving the policy",
+        "prediction": "predicting",
+        "plant": "running the machine",
+    }
     parts = [f"{duration(phases[phase])} {name}" for phase, name in names.items() if phases.get(phase)]
     return [f"It took {duration(total)}: {_list(parts)}."]
 

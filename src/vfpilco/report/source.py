@@ -54,7 +54,9 @@ class Source:
         try:
             return completed(self.header["task"])
         except (KeyError, TypeError) as error:
-            raise UserError(f"{self.folder.path / 'run.json'} does not describe a run of this version ({error}).") from error
+            raise UserError(
+                f"{self.folder.path / 'run.json'} does not describe a run of this version ({error})."
+            ) from error
 
     @property
     def modelled(self) -> list[int]:

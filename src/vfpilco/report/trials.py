@@ -15,7 +15,7 @@ LEVELS = (0.025, 0.25, 0.5, 0.75, 0.975)
 PARTICLES = 12
 """Particles drawn as lines."""
 GHOSTS = 8
-"""Particles drawn as machines, beside the one of median cost."""
+"""Particles drawn as machines, beside a typical one."""
 MOST_STEPS = 400
 """Gradient steps of an optimisation that are drawn."""
 
@@ -24,25 +24,31 @@ def trial_data(source: Source, index: int) -> dict[str, Any]:
     """Everything that is drawn of execution `index`."""
     row, trial = source.rows[index], source.trial(index)
     predicted = source.predicted(row)
-    real = {"q": trial.q, "u": trial.u, "true": trial.true}
-    chosen = None if predicted is None else by_cost(predicted["cost"], GHOSTS)
+    shown = None
+    if predicted is not None:
+        shown = predicted["q"][:, shown_particles(predicted["q"], predicted["cost"], trial.q[0], GHOSTS)]
     return {
         "sampling_time": trial.sampling_time,
         "q": _columns(trial.q),
-        "true": None if real["true"] is None else _columns(real["true"]),
+        "true": None if trial.true is None else _columns(trial.true),
         "u": _columns(trial.u),
         "predicted": None if predicted is None else {name: _predicted(predicted[name]) for name in ("q", "u")},
         "optimisation": _optimisation(source.optimised(row)),
-        "scene": scene_data(source, trial.judged, None if predicted is None or chosen is None else predicted["q"][:, chosen]),
+        "scene": scene_data(source, trial.judged, shown),
         "policy": policy_maps(source, row, trial),
     }
 
 
-def by_cost(cost: np.ndarray, ghosts: int) -> np.ndarray:
-    """Particles to be shown, (1 + ghosts): the one of median total cost, then some from cheap to dear."""
-    order = np.argsort(cost.sum(0), kind="stable")
+def shown_particles(q: np.ndarray, cost: np.ndarray, start: np.ndarray, ghosts: int) -> np.ndarray:
+    """Particles to be drawn, (1 + ghosts): one that began near `start`, typical by its cost; others, cheap to dear."""
+    spread = np.maximum(q[0].std(0), 1e-12)
+    distance = (((q[0] - start) / spread) ** 2).sum(-1)
+    near = np.argsort(distance, kind="stable")[: max(1, len(distance) // 10)]
+    total = cost.sum(0)
+    typical = near[np.argsort(total[near], kind="stable")[len(near) // 2]]
+    order = np.argsort(total, kind="stable")
     others = order[thinned(len(order), ghosts + 2)[1:-1]] if len(order) > 2 else order
-    return np.concatenate([order[[len(order) // 2]], others])
+    return np.concatenate([[typical], others])
 
 
 def _columns(rows: np.ndarray) -> list[dict[str, Any]]:
@@ -53,9 +59,7 @@ def _predicted(particles: np.ndarray) -> list[dict[str, Any]]:
     """Bands and lines of particles (samples, M, d), channel by channel."""
     lines = particles[:, thinned(particles.shape[1], PARTICLES)]
     bands = np.quantile(particles, LEVELS, axis=1)
-    return [
-        {"bands": pack(bands[:, :, i]), "lines": pack(lines[:, :, i].T)} for i in range(particles.shape[2])
-    ]
+    return [{"bands": pack(bands[:, :, i]), "lines": pack(lines[:, :, i].T)} for i in range(particles.shape[2])]
 
 
 def _optimisation(cost: np.ndarray | None) -> dict[str, Any] | None:
@@ -81,7 +85,9 @@ def scene_data(source: Source, real: np.ndarray, particles: np.ndarray | None) -
                 "text": shape.text,
                 "still": None if shape.moves else pack(shape.points),
                 "real": pack(shape.points) if shape.moves else None,
-                "predicted": [pack(other.shapes[i].points) for other in (scenes if shape.role == "body" else scenes[:1])]
+                "predicted": [
+                    pack(other.shapes[i].points) for other in (scenes if shape.role == "body" else scenes[:1])
+                ]
                 if shape.moves
                 else None,
             }

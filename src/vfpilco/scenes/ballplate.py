@@ -25,7 +25,7 @@ def scene(q: np.ndarray) -> Scene:
             polygon(project(_on_plate(corners, slope), *VIEW), "frame"),
             line(project(ring(2 * BallPlate.radius), *VIEW), 0.0, "goal"),
             trace(project(ball, *VIEW)),
-            disc(project(ball + [0, 0, BallPlate.radius], *VIEW), BallPlate.radius),
+            disc(project(ball + np.array([0, 0, BallPlate.radius]), *VIEW), BallPlate.radius),
         ),
         (-0.26, -0.19),
         (0.26, 0.19),

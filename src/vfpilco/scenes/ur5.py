@@ -16,7 +16,6 @@ def scene(q: np.ndarray, goal: np.ndarray) -> Scene:
     """Base, links and joints, the path that was drawn, and the `goal` (rows, 3) that should be."""
     joints = project(frames(q)[:, :, :3, 3], *VIEW)
     floor = np.array([[x, y, 0.0] for x, y in [(-0.9, -0.5), (0.2, -0.5), (0.2, 0.35), (-0.9, 0.35), (-0.9, -0.5)]])
-    seen = np.concatenate([joints.reshape(-1, 2), project(floor, *VIEW)])
     return Scene(
         (
             line(project(floor, *VIEW), 0.002, "frame"),
@@ -28,6 +27,6 @@ def scene(q: np.ndarray, goal: np.ndarray) -> Scene:
             *(disc(joints[:, i], 0.013, "frame") for i in range(1, 6)),
             disc(joints[:, 6], 0.012),
         ),
-        (float(np.min(seen[:, 0]) - 0.05), float(np.min(seen[:, 1]) - 0.05)),
-        (float(np.max(seen[:, 0]) + 0.05), float(np.max(seen[:, 1]) + 0.05)),
+        (-1.06, -0.3),
+        (0.38, 0.58),
     )

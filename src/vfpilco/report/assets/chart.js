@@ -73,7 +73,7 @@ class Chart {
   axes(whole, height) {
     const parts = [], bottom = this.top + this.tall;
     const across = this.spec.x.ticks || ticks(this.xs[0], this.xs[1], Math.max(2, Math.round(this.width / 90)));
-    const up = this.log ? logTicks(...this.ys) : ticks(...this.ys, Math.max(2, Math.round(this.tall / 42)));
+    const up = this.log ? logTicks(...this.ys) : ticks(...this.ys, Math.max(2, Math.round(this.tall / 30)));
     for (const y of up) {
       parts.push(svg("line", { class: "grid", x1: this.left, x2: this.left + this.width, y1: this.py(y), y2: this.py(y) }));
       parts.push(svg("text", { class: "tick", x: this.left - 7, y: this.py(y) + 4, "text-anchor": "end" }, short(y)));

@@ -12,7 +12,7 @@ function runsSection(runs) {
   const chart = new Chart({
     height: 320, still: true,
     x: { label: "trial", ticks: times(trials + 1, 1).slice(1), domain: [0.6, trials + 0.4], say: (k) => `trial ${k}` },
-    y: { label: "real cost [1]", zero: true, log: wide(curves.flatMap((one) => one.y)) },
+    y: { label: "real cost, summed over a trial", zero: true, log: wide(curves.flatMap((one) => one.y)) },
     series: curves.flatMap((one) => [{ ...one, type: "line", name: "" }, { ...one, type: "dots", size: 5 }]),
   });
   const differing = Object.keys(runs[0].differing);
@@ -43,7 +43,7 @@ function studySection(study) {
   const rate = (t) => 100 * t.successes / t.runs;
   const charts = [
     new Chart({ height: 270, still: true, x: axis, y: { label: "success [%], 95 % interval", domain: [-3, 103] }, series: series((t) => 100 * t.interval[0], rate, (t) => 100 * t.interval[1]) }),
-    new Chart({ height: 270, still: true, x: axis, y: { label: "cost [1]: median, 5 to 95 %", zero: true }, series: series((t) => t.low, (t) => t.median, (t) => t.high) }),
+    new Chart({ height: 270, still: true, x: axis, y: { label: "cost: median, 5 to 95 %", zero: true }, series: series((t) => t.low, (t) => t.median, (t) => t.high) }),
   ];
   const rows = configurations.map((one, i) => [el("span", {}, el("span", { class: `swatch dot c${i % COLOURS}` }), one.name), one.runs, ...one.trials.map((t) => `${Math.round(rate(t))} %`),
     short(one.trials[one.trials.length - 1].median)]);

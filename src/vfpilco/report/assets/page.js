@@ -15,11 +15,25 @@ function chosenAtFirst(data) {
   return index >= 0 && index < data.trials.length ? index : data.trials.length - 1;
 }
 
+/* What a run that learns is doing, and how far its policy has come. */
+function liveNow(live) {
+  const curve = live.curve && new Chart({ height: 190, still: true, x: { label: "gradient step" }, y: { label: "expected cost now" },
+    series: [{ type: "line", look: "predicted", name: "expected cost", x: column(live.curve.step), y: column(live.curve.cost) }] });
+  return el("div", { class: "now" }, el("p", { class: "live" }, el("i"), live.text), curve && curve.host);
+}
+
+function heading(data) {
+  return el("header", {}, el("p", { class: "brand" }, "vfpilco"), el("h1", {}, data.task.name), el("p", { class: "sub" }, data.task.summary),
+    el("p", { class: "sub small" }, data.details), data.live && liveNow(data.live));
+}
+
 function showRun(data, host) {
+  if (!data.rows.length) { host.append(heading(data)); return; }
   const place = el("div", { class: "chosen" }), later = el("div"), switches = el("div", { class: "switch", role: "tablist", "aria-label": "trial" });
-  let shown = null;
+  let shown = null, current = 0;
   const choose = (index, told) => {
     if (shown) shown.remove();
+    current = index;
     shown = trialPart(data, index);
     place.replaceChildren(shown.host);
     later.replaceChildren(...[policySection(data, index), modelSection(data), optimisationSection(data, index)].filter(Boolean));
@@ -30,13 +44,13 @@ function showRun(data, host) {
   };
   switches.append(...data.rows.map((row, i) => el("button", { type: "button", role: "tab", class: row.success && row.kind === "policy" ? "success" : "", on: { click: () => choose(i, true) } }, labelOf(row, i, data.rows))));
   host.append(
-    el("header", {}, el("p", { class: "brand" }, "vfpilco"), el("h1", {}, data.task.name), el("p", { class: "sub" }, data.task.summary || data.run),
-      data.live && el("p", { class: "live" }, el("i"), data.live.text)),
-    el("p", { class: "say lead" }, data.sentences.summary.join(" ")), tiles(data),
+    heading(data), el("p", { class: "say lead" }, data.sentences.summary.join(" ")), tiles(data),
     learningSection(data, (i) => { choose(i, true); document.getElementById("trials").scrollIntoView({ behavior: "smooth" }); }),
     el("section", { id: "trials" }, el("h2", {}, "Trial by trial"), switches, place), later, aboutSection(data),
     el("footer", {}, data.run));
   choose(chosenAtFirst(data), false);
+  switches.scrollLeft = Math.max(0, switches.children[current].offsetLeft - switches.clientWidth / 2);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => choose(current, false));
 }
 
 function keepUpToDate() {

@@ -1,7 +1,7 @@
 /* The machine in motion: as it was beside as it was predicted, with a bar to move through time. */
 
 class Player {
-  constructor(trial, duration, group) {
+  constructor(trial, group) {
     this.group = group;
     this.step = trial.sampling_time;
     this.shapes = trial.scene.shapes.map((shape) => ({
@@ -14,14 +14,11 @@ class Player {
     const lengths = this.shapes.flatMap((shape) => [shape.real, ...(shape.predicted || [])]).filter(Boolean).map((one) => one.shape[0]);
     this.samples = Math.max(2, ...lengths);
     this.panels = [this.panel("real", "on the machine")];
-    if (trial.predicted) this.panels.push(this.panel("predicted", "as predicted: the particle of median cost, and others"));
+    if (trial.predicted) this.panels.push(this.panel("predicted", "as predicted: a particle that began alike, and others"));
     this.build();
     this.now = this.samples - 1;
     this.watcher = new ResizeObserver(() => this.paint());
     this.watcher.observe(this.host);
-    this.dark = matchMedia("(prefers-color-scheme: dark)");
-    this.repaint = () => this.paint();
-    this.dark.addEventListener("change", this.repaint);
     group.seek = (time) => { this.pause(); this.go(time / this.step); };
   }
 
@@ -44,7 +41,6 @@ class Player {
   remove() {
     this.pause();
     this.watcher.disconnect();
-    this.dark.removeEventListener("change", this.repaint);
     this.host.remove();
   }
 

@@ -31,7 +31,7 @@ function learningCurve(data, press) {
   return new Chart({
     height: 290, still: true,
     x: { label: "trial", ticks: x, domain: [-0.5, rows.length - 0.5], format: brief, say: (i) => labels[i] },
-    y: { label: "cost of a trial [1]", zero: true, log: wide([...cost, ...predictedOf(rows, "low").filter(Number.isFinite)]) },
+    y: { label: "cost, summed over a trial", zero: true, log: wide([...cost, ...predictedOf(rows, "low").filter(Number.isFinite)]) },
     series: [
       { type: "bars", look: "predicted", name: "predicted", x, y: predictedOf(rows, "mean"), low: predictedOf(rows, "low"), high: predictedOf(rows, "high"), size: 16 },
       { type: "line", look: "real thin", x, y: cost },
@@ -94,7 +94,7 @@ function trialCharts(data, index, group) {
 
 function trialPart(data, index) {
   const group = new Group(), trial = data.trials[index], many = data.task.positions.length + data.task.inputs.length > 4;
-  const player = new Player(trial, 0, group), charts = trialCharts(data, index, group);
+  const player = new Player(trial, group), charts = trialCharts(data, index, group);
   const told = data.rows[index].notes || [];
   const host = el("div", { class: "trial" },
     el("p", { class: "say big" }, data.rows[index].sentence),
@@ -137,7 +137,7 @@ function optimisationSection(data, index) {
   curves.sort((a, b) => (a.i === index) - (b.i === index));
   const values = curves.map((one) => ({ ...one, x: column(one.optimisation.step), y: column(one.optimisation.cost) }));
   const chart = new Chart({
-    height: 250, x: { label: "gradient step", say: (step) => `step ${short(step)}` }, y: { label: "expected cost [1]", log: wide(values.flatMap((one) => one.y)) },
+    height: 250, x: { label: "gradient step", say: (step) => `step ${short(step)}` }, y: { label: "expected cost, summed over a trial", log: wide(values.flatMap((one) => one.y)) },
     series: values.map(({ i, row, x, y }) => ({ type: "line", look: i === index ? "predicted" : "predicted other", name: i === index || curves.length < 8 ? `trial ${row.trial}` : "", x, y })),
   });
   return section("optimisation", "Optimisation", data.sentences.optimisation,
