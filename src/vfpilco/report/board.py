@@ -35,7 +35,7 @@ class Board(Watcher):
         self.trial = trial
 
     def step(self, done: int, total: int, cost: float) -> None:
-        self.writer.add_scalar(f"optimisation/trial {self.trial}", cost, done)
+        self.writer.add_scalar(f"optimisation/trial_{self.trial}", cost, done)
 
     def executed(self, row: dict[str, Any]) -> None:
         trial = row.get("trial", 0)
@@ -62,9 +62,9 @@ class Board(Watcher):
 def scalars(row: dict[str, Any], task: Task) -> dict[str, float]:
     """The numbers of an execution, by name."""
     found = {"cost/real": row["cost"], "success": float(row["success"])}
-    found |= {f"cost/predicted {name}": value for name, value in row.get("predicted_cost", {}).items()}
+    found |= {f"cost/predicted_{name}": value for name, value in row.get("predicted_cost", {}).items()}
     found |= {f"measures/{name}": value for name, value in row.get("measures", {}).items()}
     for name in ("one_step_error", "multi_step_error"):
         errors = row.get("model", {}).get(name, [])
-        found |= {f"{name}/{p.name} [{p.unit}]": e for p, e in zip(task.positions, errors, strict=False)}
+        found |= {f"{name}/{p.name}": e for p, e in zip(task.positions, errors, strict=False)}
     return found

@@ -33,6 +33,7 @@ def put(data: dict[str, Any], out: Path) -> Path:
 
 def task_if_any(folder: RunFolder, given: str | None = None) -> tuple[Task | None, str]:
     """The task of a run; or none, and why."""
+    folder.header()  # What is no run is refused as such.
     try:
         return task_of(folder, given), ""
     except UserError as error:

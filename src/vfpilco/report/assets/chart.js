@@ -15,7 +15,7 @@ class Chart {
     this.group.charts.push(this);
     this.tip = el("div", { class: "tip", hidden: true });
     this.reset = el("button", { class: "reset", type: "button", hidden: true, on: { click: () => this.group.zoom(null) } }, "whole range");
-    this.host = el("figure", { class: "chart", role: "img", "aria-label": `${spec.y.label} over ${spec.x.label}` }, this.reset, this.tip);
+    this.host = el("figure", { class: "chart", style: `min-height: ${spec.height}px`, role: "img", "aria-label": `${spec.y.label} over ${spec.x.label}` }, this.reset, this.tip);
     this.watcher = new ResizeObserver(() => this.draw());
     this.watcher.observe(this.host);
     this.listen();
@@ -54,7 +54,7 @@ class Chart {
   draw() {
     const whole = this.host.clientWidth;
     if (!whole) return;
-    const height = this.spec.height || 200;
+    const { height } = this.spec;
     [this.left, this.top, this.width, this.tall] = [52, 26, whole - 52 - 12, height - 26 - 38];
     this.scales();
     const clip = `clip-${Chart.count = (Chart.count || 0) + 1}`;
@@ -190,9 +190,10 @@ class Chart {
     if (!series.length) return null;
     const all = series.flatMap((one) => one.x);
     const at = all.reduce((best, value) => (Math.abs(value - x) < Math.abs(best - x) ? value : best), all[0]);
+    const same = this.spec.x.snap ? (value) => this.spec.x.snap(value) === this.spec.x.snap(at) : (value) => Math.abs(value - at) < 1e-9 * (1 + Math.abs(at));
     const values = [];
     for (const one of series) {
-      const i = one.x.findIndex((value) => Math.abs(value - at) < 1e-9 * (1 + Math.abs(at)));
+      const i = one.x.findIndex(same);
       if (i < 0 || (one.y && !Number.isFinite(one.y[i]) && !one.low)) continue;
       const range = one.low && Number.isFinite(one.low[i]) ? `${short(one.low[i])} to ${short(one.high[i])}` : "";
       const value = one.y && Number.isFinite(one.y[i]) ? short(one.y[i]) : "";

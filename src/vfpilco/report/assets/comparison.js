@@ -34,7 +34,7 @@ function runsSentence(runs) {
 
 function studySection(study) {
   const { configurations } = study, count = configurations.length, trials = Math.max(...configurations.map((one) => one.trials.length));
-  const axis = { label: "trial", ticks: times(trials + 1, 1).slice(1), domain: [0.5, trials + 0.5], format: (k) => String(k), say: (k) => `trial ${Math.round(k)}` };
+  const axis = { label: "trial", ticks: times(trials + 1, 1).slice(1), domain: [0.5, trials + 0.5], snap: Math.round, format: (k) => String(k), say: (k) => `trial ${Math.round(k)}` };
   const series = (low, middle, high) => configurations.flatMap((one, i) => {
     const x = one.trials.map((_, k) => k + 1 + shift(i, count)), look = `c${i % COLOURS}`;
     return [{ type: "bars", look, size: 5, x, y: one.trials.map(() => NaN), low: one.trials.map(low), high: one.trials.map(high) },

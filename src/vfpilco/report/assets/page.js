@@ -53,9 +53,16 @@ function showRun(data, host) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => choose(current, false));
 }
 
-function keepUpToDate() {
-  const state = remembered.read();
-  if (state.scroll) requestAnimationFrame(() => window.scrollTo(0, state.scroll));
+/* After a page has looked again, it is where it was. */
+function comeBack() {
+  const { scroll, ...state } = remembered.read();
+  if (scroll === undefined) return;
+  remembered.write(state);
+  requestAnimationFrame(() => window.scrollTo(0, scroll));
+}
+
+function lookAgain() {
+  history.scrollRestoration = "manual";
   setTimeout(() => { remembered.write({ ...remembered.read(), scroll: window.scrollY }); location.reload(); }, REFRESH);
 }
 
@@ -63,5 +70,6 @@ function keepUpToDate() {
   const data = JSON.parse(document.getElementById("data").textContent), host = document.getElementById("page");
   host.replaceChildren();
   (data.kind === "run" ? showRun : showComparison)(data, host);
-  if (data.live) keepUpToDate();
+  comeBack();
+  if (data.live) lookAgain();
 })();
