@@ -57,7 +57,7 @@ def trajectory(source: Source, index: int) -> Any:
 def costs(source: Source) -> Any:
     """The real cost of every trial beside the band that was predicted."""
     figure, axis = pyplot().subplots(figsize=(3.5, 2.4), constrained_layout=True)
-    rows = [row for row in source.rows if row["kind"] == "policy"]
+    rows = [row for row in source.rows if "predicted_cost" in row]
     trial = np.array([row["trial"] for row in rows])
     low, mean, high = (np.array([row["predicted_cost"][name] for row in rows]) for name in ("low", "mean", "high"))
     axis.errorbar(

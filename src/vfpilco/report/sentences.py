@@ -45,18 +45,24 @@ def _trial(row: Row, first: bool, units: dict[str, str]) -> str:
         return f"An exploration: no policy yet. It cost {short(row['cost'])}{told}.{ended}"
     name = f"Trial {row['trial']}"
     outcome = f"{name} was the first success" if first else f"{name} was {'a' if row['success'] else 'no'} success"
-    predicted = row["predicted_cost"]
-    band = f"{short(predicted['mean'])} ({short(predicted['low'])} to {short(predicted['high'])})"
-    inside = predicted["low"] <= row["cost"] <= predicted["high"]
     covered = (
         f" {100 * row['band_coverage']:.0f} % of what was measured lies within the particles' 95 % band."
         if row.get("band_coverage") is not None
         else ""
     )
+    if "predicted_cost" not in row:
+        return f"{outcome}. It cost {short(row['cost'])}{told}.{ended}"
+    predicted = row["predicted_cost"]
+    band = f"{short(predicted['mean'])} ({short(predicted['low'])} to {short(predicted['high'])})"
     return (
         f"{outcome}. The model predicted a cost of {band}, the real one was {short(row['cost'])}, "
-        f"{'inside' if inside else 'outside'} that band{told}.{covered}{ended}"
+        f"{'inside' if _inside(row) else 'outside'} that band{told}.{covered}{ended}"
     )
+
+
+def _inside(row: Row) -> bool:
+    """Whether the real cost is in the band that was predicted."""
+    return row["predicted_cost"]["low"] <= row["cost"] <= row["predicted_cost"]["high"]
 
 
 def _summary(source: Source, policies: list[Row]) -> list[str]:
@@ -78,7 +84,7 @@ def _summary(source: Source, policies: list[Row]) -> list[str]:
 
 
 def _learning(policies: list[Row]) -> list[str]:
-    inside = [row["predicted_cost"]["low"] <= row["cost"] <= row["predicted_cost"]["high"] for row in policies]
+    inside = [_inside(row) for row in policies if "predicted_cost" in row]
     if not inside:
         return []
     return [

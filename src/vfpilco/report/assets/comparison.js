@@ -50,7 +50,7 @@ function studySection(study) {
   return section("study", `Study ${study.name}`, configurations.map((one) => {
     const last = one.trials[one.trials.length - 1];
     return `${one.name}: ${last.successes} of ${last.runs} runs succeeded at trial ${one.trials.length}, at a median cost of ${short(last.median)} (${short(last.low)} to ${short(last.high)}).`;
-  }), legend(configurations.map((one, i) => [`dot c${i % COLOURS}`, one.name])), el("div", { class: "grid two" }, charts.map((chart) => chart.host)),
+  }), legend(configurations.map((one, i) => [`dot c${i % COLOURS}`, one.name])), el("div", { class: "charts two" }, charts.map((chart) => chart.host)),
   table(["configuration", "runs", ...times(trials, 1).map((k) => `success at ${k + 1}`), "median cost at the end"], rows, "numbers"));
 }
 

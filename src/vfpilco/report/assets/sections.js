@@ -42,7 +42,7 @@ function learningCurve(data, press) {
 
 function trialsTable(data) {
   const measures = [...new Set(data.rows.flatMap((row) => Object.keys(row.measures || {})))], units = data.task.measures;
-  const head = ["", "data before [s]", "predicted cost", "95 % band", "real cost", ...measures.map((name) => (units[name] ? `${name} [${units[name]}]` : name)), "within band", "success"];
+  const head = ["", "data before [s]", "predicted cost", "95 % band", "real cost", ...measures.map((name) => (units[name] ? `${name} [${units[name]}]` : name)), "measured within band", "success"];
   const rows = data.rows.map((row, i) => {
     const predicted = row.predicted_cost;
     return [labelOf(row, i, data.rows), short(row.experience_s), predicted ? short(predicted.mean) : "", predicted ? `${short(predicted.low)} to ${short(predicted.high)}` : "",
@@ -103,7 +103,7 @@ function trialPart(data, index) {
     el("h3", {}, trial.predicted ? "Measured over predicted" : "Measured"),
     legend([["dot real", "measured"], trial.true && ["line real", "true"], trial.predicted && ["band predicted half", "50 % and 95 % of the particles, their median, some of them"], ["line input", "applied"]].filter(Boolean)),
     el("p", { class: "hint" }, "Drag to zoom, double-click for the whole range, click to move the machine there."),
-    el("div", { class: many ? "grid two" : "grid" }, charts.map((chart) => chart.host)));
+    el("div", { class: many ? "charts two" : "charts" }, charts.map((chart) => chart.host)));
   return { host, remove: () => { player.remove(); charts.forEach((chart) => chart.remove()); host.remove(); }, player, charts };
 }
 
@@ -128,7 +128,7 @@ function modelSection(data) {
   return section("model", "Model", data.sentences.model,
     legend([["dot many", "10 samples ahead"], ["dot one", "1 sample ahead"], ["line noise", perSecond ? "noise found on the change of speed" : "noise found on a change"]]),
     el("p", { class: "hint" }, "Root mean square errors of the mean prediction on each trial, by the model that had not seen it."),
-    el("div", { class: "grid two" }, charts.map((chart) => chart.host)));
+    el("div", { class: "charts two" }, charts.map((chart) => chart.host)));
 }
 
 function optimisationSection(data, index) {
@@ -147,7 +147,7 @@ function optimisationSection(data, index) {
 function policySection(data, index) {
   const maps = data.trials[index].policy;
   if (!maps || !maps.length) return null;
-  const { positions, inputs } = data.task, host = el("div", { class: "grid two" }), bar = el("div");
+  const { positions, inputs } = data.task, host = el("div", { class: "charts two" }), bar = el("div");
   const show = (u) => {
     host.replaceChildren(...maps.map((map, i) => policyChart(map, positions[i], inputs[u], u).host));
     bar.replaceChildren(scaleBar(inputs[u]));
