@@ -35,3 +35,10 @@ def parse(cls: Any, argv: list[str], command: str, **given: Any) -> Any:
         content = " ".join(line for line in itertools.takewhile(lambda line: not line.startswith("──"), lines))
         content = content.replace("invalid literal for int() with base 10:", "a whole number is needed, not")
         raise UserError(f"{content.rstrip('.')}: see vfpilco {command} --help.") from None
+
+
+def as_flags(settings: dict[str, Any], usual: Settings) -> list[str]:
+    """The words of a command line that give those settings which differ from the usual ones."""
+    before = dataclasses.asdict(usual)
+    changed = [(name, value) for name, value in settings.items() if name in before and value != before[name]]
+    return [word for name, value in changed for word in (f"--{name.replace('_', '-')}", str(value))]

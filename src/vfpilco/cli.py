@@ -25,6 +25,8 @@ USAGE = """vfpilco: learn to control a machine from raw position measurements
   vfpilco serve TASK            its plant on TCP, for a learner in another process
   vfpilco inspect FILE …        what recordings made elsewhere hold, and what settings fit
   vfpilco export RUN --to c --out DIR               a learned policy as C99, ONNX or NumPy
+  vfpilco report RUN …          a page that shows a run, or compares runs and studies
+  vfpilco render RUN --out swing.gif                a film or a picture of the machine
   vfpilco reproduce STUDY       make a study of the paper    (vfpilco reproduce --list)
   vfpilco bench                 how fast a gradient step is on this machine
   vfpilco --version

@@ -77,6 +77,20 @@ class LearnedPolicy:
             u = self._before = self.slew(u, np.zeros_like(u) if self._before is None else self._before)
         return u
 
+    def after(self, histories: Float[np.ndarray, "N samples d"], sample: int = 0) -> Float[np.ndarray, "N d_u"]:
+        """The inputs after each of N histories of measurements, angles followed by whole turns; `reset()` or not.
+
+        One that follows a reference takes the row of `sample`. The limit of changes does not take part.
+        """
+        memory = self.representation.begin(histories[:, 0])
+        for measured in histories[:, 1:].swapaxes(0, 1):
+            memory = self.representation.push(memory, measured, np.zeros((len(measured), self.representation.d_u)))
+        x = self.representation.policy_input(memory)
+        if self.reference is not None:
+            goal = self.reference[min(sample, len(self.reference) - 1)]
+            x = np.concatenate([x, goal - histories[:, -1, : self.representation.d_q]], axis=-1)
+        return self.policy(self._exact, x)
+
     def save(self, path: str | Path) -> None:
         """Write the policy to one safetensors file: its arrays, and as metadata what is needed to build it."""
         kind = next(name for name, cls in KINDS.items() if type(self.policy) is cls)

@@ -19,13 +19,16 @@ REAL, PREDICTED, INPUT = "#c2410c", "#2563eb", "#0f766e"
 
 
 def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
-    """Draw the last policy trial of a run: drawing of the plant if the task has one, positions, inputs."""
+    """Draw the last policy trial of a run."""
+    save(run_figure(task, folder), file, dpi=130)
+    return file
+
+
+def run_figure(task: Task, folder: RunFolder, trial_number: int | None = None) -> Any:
+    """A policy trial, the last one if not given: drawing of the plant if the task has one, positions, inputs."""
     plt = pyplot()
-    rows = folder.results()
-    if not rows or rows[-1]["kind"] != "policy":
-        raise UserError(f"{folder.path} has no trial of a policy yet: learn first.")
-    row = rows[-1]
-    trial = folder.trial(len(rows) - 1, len(task.positions))
+    index, row = policy_row(folder, trial_number)
+    trial = folder.trial(index, len(task.positions))
     predicted, _ = folder.arrays("predictions", row["trial"])
     d_q, d_u = len(task.positions), len(task.inputs)
     wide = d_q + d_u > MOST_PANELS
@@ -43,7 +46,7 @@ def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
     axes = [figure.add_subplot(grid[above + row, column]) for row, column in places]
     t = np.arange(trial.steps + 1) * trial.sampling_time
     for i, position in enumerate(task.positions):
-        _band(axes[i], np.arange(len(predicted["q"])) * trial.sampling_time, predicted["q"][:, :, i])
+        band(axes[i], np.arange(len(predicted["q"])) * trial.sampling_time, predicted["q"][:, :, i])
         axes[i].plot(t, trial.q[:, i], ".", color=REAL, markersize=4, label="measured")
         axes[i].set_ylabel(f"{position.name} [{position.unit}]")
     for i, channel in enumerate(task.inputs):
@@ -65,8 +68,17 @@ def draw_run(task: Task, folder: RunFolder, file: Path) -> Path:
         f"cost {row['cost']:.3g}, {outcome}",
         fontsize=11,
     )
-    save(figure, file, dpi=130)
-    return file
+    return figure
+
+
+def policy_row(folder: RunFolder, trial: int | None = None) -> tuple[int, dict[str, Any]]:
+    """Which execution a policy trial was, the last one if not given, and its row of results."""
+    rows = folder.results()
+    found = [(i, row) for i, row in enumerate(rows) if row["kind"] == "policy" and trial in (None, row["trial"])]
+    if not found:
+        asked = "a policy" if trial is None else f"policy {trial}"
+        raise UserError(f"{folder.path} has no trial of {asked} yet: learn first, or name another one.")
+    return found[-1]
 
 
 def photograph_run(task: Task, folder: RunFolder, file: Path) -> Path:
@@ -98,14 +110,17 @@ def pyplot() -> Any:
 
 
 def save(figure: Any, file: Path, dpi: int) -> None:
-    """Write a figure as PNG and close it."""
+    """Write a figure as PNG or PDF, as the file's name says, and close it."""
     image = io.BytesIO()
-    figure.savefig(image, dpi=dpi, format="png")
+    kind = file.suffix[1:].lower() or "png"
+    # Without its date a figure is the same file every time.
+    figure.savefig(image, dpi=dpi, format=kind, metadata={"CreationDate": None} if kind == "pdf" else None)
     pyplot().close(figure)
     write_whole(file, image.getvalue())
 
 
-def _band(axis: Any, t: np.ndarray, particles: np.ndarray) -> None:
+def band(axis: Any, t: np.ndarray, particles: np.ndarray) -> None:
+    """95 % of the particles (samples, M), and their median."""
     low, high = np.quantile(particles, [0.025, 0.975], axis=1)
     axis.fill_between(t, low, high, color=PREDICTED, alpha=0.25, linewidth=0, label="95 % of the particles")
     axis.plot(t, np.median(particles, axis=1), color=PREDICTED, linewidth=1, label="their median")

@@ -4,7 +4,8 @@
 |----------------------------------|--------------------------------------------------------------------------|
 | run.json                         | task, settings, seed, versions                                           |
 | results.jsonl                    | a line per execution on the plant                                        |
-| timings.jsonl                    | all times, and nothing else holds one                                    |
+| timings.jsonl                    | all times; nothing else but the report holds one                         |
+| report.html                      | a page that shows the run                                                |
 | trials/000.csv …                 | every execution: t, positions as measured, inputs as applied             |
 | policies/001.safetensors …       | the policy of trial 1, 2, …; policy.safetensors is the last one          |
 | models/001.safetensors …         | hyperparameters and posterior behind policy 1, 2, …                      |

@@ -16,6 +16,7 @@ from vfpilco.exploration import Exploration, Feedback, FilteredNoise
 from vfpilco.plants.base import Plant
 from vfpilco.realtime import RealTime
 from vfpilco.representation import Command, Features
+from vfpilco.scenes.base import Scene
 from vfpilco.sensors import Sensor
 from vfpilco.settings import Settings, whole
 from vfpilco.start import Start
@@ -103,6 +104,8 @@ class Task:
     """A picture (height, width, 3) of the machine at the end of positions (T+1, d_q)."""
     draw: Callable[[Any, np.ndarray, float], None] | None = None
     """Draws positions (T+1, d_q) sampled at a given time on a Matplotlib axis."""
+    scene: Callable[[np.ndarray], Scene] | None = None
+    """The machine at positions (samples, d_q) as shapes in the plane, for pages and films; dials if there is none."""
     settings: Settings = field(default_factory=Settings)
     """The defaults of the method for this task, memories among them."""
     trials: int = 5

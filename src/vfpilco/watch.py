@@ -37,3 +37,30 @@ class Noting(Watcher):
     def note(self, text: str) -> None:
         self.notes.append(text)
         self.other.note(text)
+
+
+class Several(Watcher):
+    """Passes everything on to several watchers, in order."""
+
+    def __init__(self, *others: Watcher) -> None:
+        self.others = others
+
+    def phase(self, trial: int, name: str) -> None:
+        for other in self.others:
+            other.phase(trial, name)
+
+    def step(self, done: int, total: int, cost: float) -> None:
+        for other in self.others:
+            other.step(done, total, cost)
+
+    def ready(self, trial: int) -> None:
+        for other in self.others:
+            other.ready(trial)
+
+    def executed(self, row: dict[str, Any]) -> None:
+        for other in self.others:
+            other.executed(row)
+
+    def note(self, text: str) -> None:
+        for other in self.others:
+            other.note(text)

@@ -7,7 +7,8 @@ import json
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,9 +25,13 @@ from vfpilco.learn import learn
 from vfpilco.learner import MOST_POINTS, Result
 from vfpilco.picture import draw_run, photograph_run
 from vfpilco.recordings.takeover import settings_from
+from vfpilco.report import write_report
+from vfpilco.report.board import Board
+from vfpilco.report.live import LivePage
 from vfpilco.runfolder import RunFolder, check_free
 from vfpilco.settings import Settings, whole
 from vfpilco.task import Task
+from vfpilco.watch import Several, Watcher
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,12 @@ class Arguments:
     """Before every trial wait for a person to put the machine in its start and press Enter."""
     resume: bool = False
     """Go on with the run in --out, if there is one; what is not given is as it was, and --trials may be raised."""
+    report: bool = True
+    """Write report.html, a page that shows what was learned; not with --quiet."""
+    open: bool = False
+    """Open that page in the browser at once, and keep it up to date while the run learns."""
+    tensorboard: bool = False
+    """Keep scalars and figures for TensorBoard in the folder `tensorboard` of the run."""
     quiet: bool = False
     """Show nothing but errors."""
     json: bool = False
@@ -84,13 +95,15 @@ def run(argv: list[str]) -> None:
     if not args.resume:
         check_free(out)
     console = Console(stderr=args.json)
-    with Display(console, args.trials, quiet=args.quiet or args.json, wait=args.wait) as display:
+    with (
+        Display(console, args.trials, quiet=args.quiet or args.json, wait=args.wait) as display,
+        following(args, task, out, display) as watch,
+    ):
         chosen = {f.name: getattr(args.settings, f.name) for f in dataclasses.fields(Settings)}
         try:
-            result = learn(
-                task, seed=args.seed, trials=args.trials, out=out, resume=args.resume, watch=display, **chosen
-            )
+            result = learn(task, seed=args.seed, trials=args.trials, out=out, resume=args.resume, watch=watch, **chosen)
             pictures = try_pictures(task, out, display)
+            report = try_report(task, out, display) if args.report and not args.quiet else None
         except KeyboardInterrupt as stopped:
             if not (out / "run.json").exists():
                 raise
@@ -98,9 +111,24 @@ def run(argv: list[str]) -> None:
             command += ["--plant", args.plant] if args.plant else []
             raise KeyboardInterrupt(f"stopped; go on with: {shlex.join(command)}") from stopped
     if args.json:
-        print(json.dumps({"run": str(out), "pictures": pictures, "notes": display.notes, "results": result.rows}))
+        made = {"run": str(out), "pictures": pictures, "report": report}
+        print(json.dumps({**made, "notes": display.notes, "results": result.rows}))
     elif not args.quiet:
-        finish(console, result, out, pictures)
+        finish(console, result, out, pictures, report)
+
+
+@contextmanager
+def following(args: Arguments, task: Task, out: Path, display: Display) -> Iterator[Watcher]:
+    """All who are told what the run does: the terminal, and if asked for the page in the browser and TensorBoard."""
+    page = LivePage(task, out, display.note) if args.open else None
+    board = Board(task, out, display.note) if args.tensorboard else None
+    try:
+        yield Several(display, *(other for other in (page, board) if other is not None))
+    finally:
+        if page is not None:
+            page.write(live=False)
+        if board is not None:
+            board.close()
 
 
 def show_dry_run(task: Task, as_json: bool) -> None:
@@ -143,12 +171,23 @@ def try_pictures(task: Any, out: Path, display: Display) -> list[str]:
     return made
 
 
-def finish(console: Console, result: Result, out: Path, pictures: list[str]) -> None:
+def try_report(task: Task, out: Path, display: Display) -> str | None:
+    """The page of a run; where it cannot be written, a note says why."""
+    try:
+        return str(write_report(RunFolder(out), task=task))
+    except Exception as error:
+        display.note(f"There is no report: {type(error).__name__}: {error}")
+        return None
+
+
+def finish(console: Console, result: Result, out: Path, pictures: list[str], report: str | None) -> None:
     """What a person sees at the end of a run."""
     console.print(results_table(result.rows, result.task.measures))
     console.print(f"posterior {posterior_sentence(result.rows)}", highlight=False, markup=False, soft_wrap=True)
     for picture in pictures:
         console.print(f"picture   {picture}", highlight=False, markup=False, soft_wrap=True)
+    if report is not None:
+        console.print(f"report    {report}", highlight=False, markup=False, soft_wrap=True)
     console.print(f"run       {out}", highlight=False, markup=False, soft_wrap=True)
     program = "vfpilco" if shutil.which("vfpilco") else sys.argv[0]
     console.print(f"again     {program} evaluate {out}", highlight=False, markup=False, soft_wrap=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vfpilco import tasks
+from vfpilco.arguments import as_flags
 from vfpilco.settings import Settings
 
 Record = dict[str, Any]
@@ -77,12 +78,9 @@ class Job:
 
     def arguments(self, out: Path) -> list[str]:
         """The command line that makes this run, or goes on with it."""
-        usual = dataclasses.asdict(tasks.load(self.task).settings)
-        assert usual.keys() == {f.name for f in dataclasses.fields(Settings)}
-        changed = [(name, value) for name, value in self.settings.items() if value != usual[name]]
-        flags = [word for name, value in changed for word in (f"--{name.replace('_', '-')}", str(value))]
+        flags = as_flags(self.settings, tasks.load(self.task).settings)
         fixed = ["--seed", str(self.seed), "--trials", str(self.trials), "--out", str(out)]
-        return ["learn", self.task, *fixed, *flags, "--resume", "--json"]
+        return ["learn", self.task, *fixed, *flags, "--resume", "--json", "--no-report"]
 
 
 def settings_of(record: Record) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from vfpilco.exploration import TriangularWaves
 from vfpilco.plants.ballplate import BallPlate
+from vfpilco.scenes.ballplate import scene
 from vfpilco.sensors import Quantised
 from vfpilco.settings import Settings
 from vfpilco.start import UniformStart
@@ -45,6 +46,7 @@ def task(**faults: float) -> Task:
         success=held_in_the_middle,
         measures=(Measure("final distance", "mm", final_distance),),
         draw=draw,
+        scene=scene,
         settings=Settings(kernel="linear(angles)", policy="linear-rbf", basis_functions=400, steps=400, clip=3.0),
         trials=3,
         tests=10,

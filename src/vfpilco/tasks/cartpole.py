@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from vfpilco.plants.cartpole import CartPole
+from vfpilco.scenes.cartpole import scene
 from vfpilco.sensors import GaussianNoise
 from vfpilco.start import GaussianStart
 from vfpilco.task import Input, Position, Task
@@ -31,6 +32,7 @@ def task() -> Task:
         start=GaussianStart((0.0, 0.0), (1e-2, 1e-2)),
         success=swung_up,
         draw=draw,
+        scene=scene,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from vfpilco.exploration import Cosines
 from vfpilco.plants.furuta import Furuta
 from vfpilco.representation import Features
+from vfpilco.scenes.furuta import scene
 from vfpilco.sensors import Quantised
 from vfpilco.start import GaussianStart
 from vfpilco.task import Input, Position, Task
@@ -35,6 +36,7 @@ def task(**faults: float) -> Task:
         features=Features(physics, 9),
         exploration=Cosines(frequencies=(0.5, 5.0), std=0.3),
         success=held_upright,
+        scene=scene,
         trials=6,
     )
 

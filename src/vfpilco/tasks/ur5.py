@@ -11,6 +11,7 @@ import numpy as np
 from vfpilco.exploration import RandomPD
 from vfpilco.plants.ur5 import JOINTS, START, UR5, circle, flange
 from vfpilco.plants.ur5_photo import photograph
+from vfpilco.scenes.ur5 import scene
 from vfpilco.sensors import GaussianNoise
 from vfpilco.settings import Settings
 from vfpilco.start import GaussianStart
@@ -58,6 +59,7 @@ def task(radius: float = 0.1, period: float = 4.0) -> Task:
         path=flange,
         photograph=lambda q: photograph(q, goal),
         draw=partial(draw_path, goal),
+        scene=partial(scene, goal=goal),
         settings=SETTINGS,
         trials=3,
     )

@@ -1,0 +1,63 @@
+"""`vfpilco report RUN …`: a page that shows a run, or compares several."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from vfpilco.arguments import parse
+from vfpilco.errors import UserError
+from vfpilco.report import write_comparison, write_report
+from vfpilco.report.figures import write_figures
+from vfpilco.report.run import task_if_any
+from vfpilco.report.source import Source
+from vfpilco.runfolder import RunFolder
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Write a page that shows what a run learned; of several runs, one that compares them."""
+
+    runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN ...")]
+    """Folders of runs, or results of studies (docs/results/STUDY.jsonl)."""
+    out: Path | None = None
+    """The page; report.html in the folder of the run, or comparison.html here."""
+    task: str | None = None
+    """The task, if it is not a built-in one and its file has moved."""
+    figures: Literal["pdf", "png"] | None = None
+    """Write figures for papers too, in the folder `figures` beside the page."""
+    json: bool = False
+    """Print what was written as one JSON object."""
+
+
+def run(argv: list[str]) -> None:
+    """`vfpilco report RUN …`: write it, and say where."""
+    args = parse(Arguments, argv, "report")
+    if not args.runs:
+        raise UserError("Missing from vfpilco report: RUN: name the folder of a run.")
+    figures: list[Path] = []
+    studies = [path for path in args.runs if path.suffix == ".jsonl"]
+    folders = [path for path in args.runs if path.suffix != ".jsonl"]
+    if len(folders) == 1 and not studies:
+        folder = RunFolder(folders[0])
+        task, note = task_if_any(folder, args.task)
+        if note:
+            print(note, file=sys.stderr)
+        written = write_report(folder, args.out, task)
+        if args.figures is not None:
+            figures = write_figures(Source(folder, task), written.parent / "figures", args.figures)
+    elif args.figures is not None:
+        raise UserError("Figures are of one run: name its folder alone.")
+    else:
+        written = write_comparison(folders, studies, args.out or Path("comparison.html"))
+    if args.json:
+        print(json.dumps({"report": str(written), "figures": [str(file) for file in figures]}))
+        return
+    print(f"report    {written}")
+    for file in figures:
+        print(f"figure    {file}")

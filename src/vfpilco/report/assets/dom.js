@@ -1,0 +1,43 @@
+"use strict";
+/* Making elements. Text is always set as text, so that no name of a run is ever read as markup. */
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name === "on") for (const [event, heard] of Object.entries(value)) element.addEventListener(event, heard);
+    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  for (const child of children.flat()) {
+    if (child === null || child === undefined || child === false) continue;
+    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return element;
+}
+
+function el(tag, attributes, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+function svg(tag, attributes, ...children) {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+/* A part of the page: title, sentences, content. */
+function section(id, title, sentences, ...content) {
+  return el("section", { id }, el("h2", {}, title), (sentences || []).map((text) => el("p", { class: "say" }, text)), content);
+}
+
+function legend(entries) {
+  return el("ul", { class: "legend" }, entries.map(([look, name]) =>
+    el("li", {}, el("span", { class: `swatch ${look}` }), name)));
+}
+
+function table(head, rows, className) {
+  const cell = (tag) => (content) => el(tag, {}, content === null || content === undefined ? "" : content);
+  return el("div", { class: "scroll" }, el("table", { class: className },
+    el("thead", {}, el("tr", {}, head.map(cell("th")))),
+    el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell("td")))))));
+}
+
+function css(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
