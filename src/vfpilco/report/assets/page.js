@@ -45,8 +45,8 @@ function showRun(data, host) {
   switches.append(...data.rows.map((row, i) => el("button", { type: "button", role: "tab", class: row.success && row.kind === "policy" ? "success" : "", on: { click: () => choose(i, true) } }, labelOf(row, i, data.rows))));
   host.append(
     heading(data), el("p", { class: "say lead" }, data.sentences.summary.join(" ")), tiles(data),
-    learningSection(data, (i) => { choose(i, true); document.getElementById("trials").scrollIntoView({ behavior: "smooth" }); }),
-    el("section", { id: "trials" }, el("h2", {}, "Trial by trial"), switches, place), later, aboutSection(data),
+    learningSection(data, (i) => { choose(i, true); document.querySelector(".trialwise").scrollIntoView({ behavior: "smooth" }); }),
+    el("div", { class: "trialwise" }, el("h2", {}, "Trial by trial"), switches, el("section", { id: "trials" }, place), later), aboutSection(data),
     el("footer", {}, data.run));
   choose(chosenAtFirst(data), false);
   switches.scrollLeft = Math.max(0, switches.children[current].offsetLeft - switches.clientWidth / 2);

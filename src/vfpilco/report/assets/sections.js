@@ -102,7 +102,8 @@ function trialPart(data, index) {
     player.host,
     el("h3", {}, trial.predicted ? "Measured over predicted" : "Measured"),
     legend([["dot real", "measured"], trial.true && ["line real", "true"], trial.predicted && ["band predicted half", "50 % and 95 % of the particles, their median, some of them"], ["line input", "applied"]].filter(Boolean)),
-    el("p", { class: "hint" }, "Drag to zoom, double-click for the whole range, click to move the machine there."),
+    el("p", { class: "hint mouse" }, "Drag to zoom, double-click for the whole range, click to move the machine there."),
+    el("p", { class: "hint finger" }, "Touch for values, spread two fingers to zoom."),
     el("div", { class: many ? "charts two" : "charts" }, charts.map((chart) => chart.host)));
   return { host, remove: () => { player.remove(); charts.forEach((chart) => chart.remove()); host.remove(); }, player, charts };
 }
