@@ -113,8 +113,9 @@ class Chart {
         on: one.press ? { click: () => one.press(i) } : {} })));
     if (one.type === "bars")
       return svg("g", {}, one.x.map((x, i) => Number.isFinite(one.low[i]) && svg("g", { class: `bar ${look}` },
-        svg("line", { x1: this.px(x), x2: this.px(x), y1: this.py(one.low[i]), y2: this.py(one.high[i]), "stroke-width": one.size || 12 }),
-        Number.isFinite(one.y[i]) && svg("line", { class: "middle", x1: this.px(x) - (one.size || 12) / 2, x2: this.px(x) + (one.size || 12) / 2, y1: this.py(one.y[i]), y2: this.py(one.y[i]) }))));
+        svg("line", { x1: this.px(x), x2: this.px(x), y1: this.py(one.low[i]), y2: this.py(one.high[i]), "stroke-width": one.size }),
+        Number.isFinite(one.y[i]) && svg("line", {
+          class: "middle", x1: this.px(x) - one.size / 2, x2: this.px(x) + one.size / 2, y1: this.py(one.y[i]), y2: this.py(one.y[i]) }))));
     if (one.type === "image")
       return svg("image", { href: one.href, preserveAspectRatio: "none", x: this.px(one.x[0]), y: this.py(one.y[1]),
         width: Math.max(0, this.px(one.x[1]) - this.px(one.x[0])), height: Math.max(0, this.py(one.y[0]) - this.py(one.y[1])) });
@@ -155,7 +156,11 @@ class Chart {
     });
     this.host.addEventListener("pointerup", drop);
     this.host.addEventListener("pointercancel", () => held.clear());
-    this.host.addEventListener("pointerleave", (event) => { held.delete(event.pointerId); this.tip.hidden = true; if (this.brush) this.brush.setAttribute("visibility", "hidden"); });
+    this.host.addEventListener("pointerleave", (event) => {
+      held.delete(event.pointerId);
+      this.tip.hidden = true;
+      if (this.brush) this.brush.setAttribute("visibility", "hidden");
+    });
     this.host.addEventListener("dblclick", () => this.group.zoom(null));
   }
 

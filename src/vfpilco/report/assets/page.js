@@ -42,7 +42,9 @@ function showRun(data, host) {
     if (told) history.replaceState(null, "", `#execution-${index}`);
     shown.player.paint();
   };
-  switches.append(...data.rows.map((row, i) => el("button", { type: "button", role: "tab", class: row.success && row.kind === "policy" ? "success" : "", on: { click: () => choose(i, true) } }, labelOf(row, i, data.rows))));
+  switches.append(...data.rows.map((row, i) => el("button", {
+    type: "button", role: "tab", class: row.success && row.kind === "policy" ? "success" : "", on: { click: () => choose(i, true) },
+  }, labelOf(row, i, data.rows))));
   host.append(
     heading(data), el("p", { class: "say lead" }, data.sentences.summary.join(" ")), tiles(data),
     learningSection(data, (i) => { choose(i, true); document.querySelector(".trialwise").scrollIntoView({ behavior: "smooth" }); }),

@@ -20,20 +20,22 @@ function tiles(data) {
     ["time on the machine", seconds(experience), ""],
     ["time in all", spent ? seconds(spent) : "–", ""],
   ];
-  return el("dl", { class: "tiles" }, shown.map(([name, value, look]) => el("div", { class: look }, el("dt", {}, name), el("dd", {}, value))));
+  return el("dl", { class: "tiles" }, shown.map(([name, value, look]) =>
+    el("div", { class: look }, el("dt", {}, name), el("dd", {}, value))));
 }
 
 /* -- learning ---------------------------------------------------------------------------------------------------- */
 
 function learningCurve(data, press) {
   const { rows } = data, x = rows.map((_, i) => i), labels = rows.map(labelOf);
-  const cost = rows.map((row) => row.cost), brief = (i) => (rows[i].kind === "policy" ? String(rows[i].trial) : rows.length > 8 ? "e" : "explore");
+  const cost = rows.map((row) => row.cost), [low, mean, high] = ["low", "mean", "high"].map((name) => predictedOf(rows, name));
+  const brief = (i) => (rows[i].kind === "policy" ? String(rows[i].trial) : rows.length > 8 ? "e" : "explore");
   return new Chart({
     height: 290, still: true,
     x: { label: "trial", ticks: x, domain: [-0.5, rows.length - 0.5], format: brief, say: (i) => labels[i] },
-    y: { label: "cost, summed over a trial", zero: true, log: wide([...cost, ...predictedOf(rows, "low").filter(Number.isFinite)]) },
+    y: { label: "cost, summed over a trial", zero: true, log: wide([...cost, ...low]) },
     series: [
-      { type: "bars", look: "predicted", name: "predicted", x, y: predictedOf(rows, "mean"), low: predictedOf(rows, "low"), high: predictedOf(rows, "high"), size: 16 },
+      { type: "bars", look: "predicted", name: "predicted", x, y: mean, low, high, size: 16 },
       { type: "line", look: "real thin", x, y: cost },
       { type: "dots", look: "real", name: "real", x, y: cost, size: 6, full: rows.map((row) => row.success), press },
     ],
@@ -42,20 +44,27 @@ function learningCurve(data, press) {
 
 function trialsTable(data) {
   const measures = [...new Set(data.rows.flatMap((row) => Object.keys(row.measures || {})))], units = data.task.measures;
-  const head = ["", "data before [s]", "predicted cost", "95 % band", "real cost", ...measures.map((name) => (units[name] ? `${name} [${units[name]}]` : name)), "measured within band", "success"];
+  const unit = (name) => (units[name] ? `${name} [${units[name]}]` : name);
+  const head = ["", "data before [s]", "predicted cost", "95 % band", "real cost", ...measures.map(unit), "measured within band", "success"];
   const rows = data.rows.map((row, i) => {
-    const predicted = row.predicted_cost;
-    return [labelOf(row, i, data.rows), short(row.experience_s), predicted ? short(predicted.mean) : "", predicted ? `${short(predicted.low)} to ${short(predicted.high)}` : "",
-      short(row.cost), ...measures.map((name) => short((row.measures || {})[name])),
-      row.band_coverage === undefined || row.band_coverage === null ? "" : `${Math.round(100 * row.band_coverage)} %`,
-      row.kind !== "policy" ? "" : row.success ? el("span", { class: "yes" }, "✓ yes") : "no"];
+    const predicted = row.predicted_cost, told = row.measures || {}, share = row.band_coverage;
+    return [
+      labelOf(row, i, data.rows), short(row.experience_s),
+      predicted ? short(predicted.mean) : "", predicted ? `${short(predicted.low)} to ${short(predicted.high)}` : "",
+      short(row.cost), ...measures.map((name) => short(told[name])),
+      share === undefined || share === null ? "" : `${Math.round(100 * share)} %`,
+      row.kind !== "policy" ? "" : row.success ? el("span", { class: "yes" }, "✓ yes") : "no",
+    ];
   });
   return table(head, rows, "numbers");
 }
 
 function learningSection(data, press) {
   return section("learning", "Learning curve", data.sentences.learning,
-    legend([["dot real", "real, success"], ["dot real hollow", "real, no success"], ["bar predicted", "predicted: mean and 95 % of the particles"]]),
+    legend([
+      ["dot real", "real, success"], ["dot real hollow", "real, no success"],
+      ["bar predicted", "predicted: mean and 95 % of the particles"],
+    ]),
     learningCurve(data, press).host, trialsTable(data));
 }
 
@@ -101,7 +110,11 @@ function trialPart(data, index) {
     told.map((note) => el("p", { class: "note" }, note)),
     player.host,
     el("h3", {}, trial.predicted ? "Measured over predicted" : "Measured"),
-    legend([["dot real", "measured"], trial.true && ["line real", "true"], trial.predicted && ["band predicted half", "50 % and 95 % of the particles, their median, some of them"], ["line input", "applied"]].filter(Boolean)),
+    legend([
+      ["dot real", "measured"], trial.true && ["line real", "true"],
+      trial.predicted && ["band predicted half", "50 % and 95 % of the particles, their median, some of them"],
+      ["line input", "applied"],
+    ].filter(Boolean)),
     el("p", { class: "hint mouse" }, "Drag to zoom, double-click for the whole range, click to move the machine there."),
     el("p", { class: "hint finger" }, "Touch for values, spread two fingers to zoom."),
     el("div", { class: many ? "charts two" : "charts" }, charts.map((chart) => chart.host)));
@@ -123,26 +136,37 @@ function modelSection(data) {
       { type: "dots", look: "one", name: "1 sample ahead", x, y: of("one_step_error", i), size: 4 },
       { type: "line", look: "noise", name: `noise found${perSecond && ` [${position.unit}/s]`}`, x, y: of("noise", k) },
     ];
-    return new Chart({ height: 210, still: true, x: { label: "trial", ticks: x, domain: [x[0] - 0.4, x[x.length - 1] + 0.4], say: (t) => `trial ${t}` },
-      y: { label: `error of ${named(position)}`, log: true }, series });
+    return new Chart({
+      height: 210, still: true, series,
+      x: { label: "trial", ticks: x, domain: [x[0] - 0.4, x[x.length - 1] + 0.4], say: (t) => `trial ${t}` },
+      y: { label: `error of ${named(position)}`, log: true },
+    });
   });
   return section("model", "Model", data.sentences.model,
-    legend([["dot many", "10 samples ahead"], ["dot one", "1 sample ahead"], ["line noise", perSecond ? "noise found on the change of speed" : "noise found on a change"]]),
+    legend([
+      ["dot many", "10 samples ahead"], ["dot one", "1 sample ahead"],
+      ["line noise", perSecond ? "noise found on the change of speed" : "noise found on a change"],
+    ]),
     el("p", { class: "hint" }, "Root mean square errors of the mean prediction on each trial, by the model that had not seen it."),
     el("div", { class: "charts two" }, charts.map((chart) => chart.host)));
 }
 
 function optimisationSection(data, index) {
-  const curves = data.trials.map((trial, i) => ({ i, row: data.rows[i], optimisation: trial.optimisation })).filter((one) => one.optimisation);
+  const curves = data.trials.flatMap(({ optimisation }, i) =>
+    (optimisation ? [{ i, trial: data.rows[i].trial, x: column(optimisation.step), y: column(optimisation.cost) }] : []));
   if (!curves.length) return null;
-  curves.sort((a, b) => (a.i === index) - (b.i === index));
-  const values = curves.map((one) => ({ ...one, x: column(one.optimisation.step), y: column(one.optimisation.cost) }));
+  curves.sort((a, b) => (a.i === index) - (b.i === index)); // the chosen one on top
   const chart = new Chart({
-    height: 250, x: { label: "gradient step", say: (step) => `step ${short(step)}` }, y: { label: "expected cost, summed over a trial", log: wide(values.flatMap((one) => one.y)) },
-    series: values.map(({ i, row, x, y }) => ({ type: "line", look: i === index ? "predicted" : "predicted other", name: i === index || curves.length < 8 ? `trial ${row.trial}` : "", x, y })),
+    height: 250,
+    x: { label: "gradient step", say: (step) => `step ${short(step)}` },
+    y: { label: "expected cost, summed over a trial", log: wide(curves.flatMap((one) => one.y)) },
+    series: curves.map(({ i, trial, x, y }) => ({
+      type: "line", look: i === index ? "predicted" : "predicted other", x, y,
+      name: i === index || curves.length < 8 ? `trial ${trial}` : "",
+    })),
   });
-  return section("optimisation", "Optimisation", data.sentences.optimisation,
-    el("p", { class: "hint" }, "Expected cost of the particles, dropout included, before each trial; the chosen trial's is the strong line."), chart.host);
+  const hint = "Expected cost of the particles, dropout included, before each trial; the chosen trial's is the strong line.";
+  return section("optimisation", "Optimisation", data.sentences.optimisation, el("p", { class: "hint" }, hint), chart.host);
 }
 
 function policySection(data, index) {
@@ -153,19 +177,22 @@ function policySection(data, index) {
     host.replaceChildren(...maps.map((map, i) => policyChart(map, positions[i], inputs[u], u).host));
     bar.replaceChildren(scaleBar(inputs[u]));
   };
-  const choose = inputs.length > 1 && el("label", { class: "choose" }, "input ", el("select", { on: { change: (event) => show(Number(event.target.value)) } },
-    inputs.map((input, u) => el("option", { value: u }, input.name))));
+  const chosen = { on: { change: (event) => show(Number(event.target.value)) } };
+  const choose = inputs.length > 1 && el("label", { class: "choose" }, "input ",
+    el("select", chosen, inputs.map((input, u) => el("option", { value: u }, input.name))));
   show(0);
-  return section("policy", "Policy", [`What the policy of trial ${data.rows[index].trial} does at each position and speed, the other positions resting where the trial ended. The line is the trial itself.`],
-    choose, bar, host);
+  const sentence = `What the policy of trial ${data.rows[index].trial} does at each position and speed, the other positions `
+    + "resting where the trial ended. The line is the trial itself.";
+  return section("policy", "Policy", [sentence], choose, bar, host);
 }
 
 function aboutSection(data) {
   const { about } = data, list = (pairs) => table(["", ""], pairs, "plain");
-  const copy = el("button", { type: "button", class: "copy", on: { click: () => navigator.clipboard && navigator.clipboard.writeText(about.command) } }, "copy");
+  const copied = { click: () => navigator.clipboard && navigator.clipboard.writeText(about.command) };
+  const settings = about.settings.map(([name, value, changed]) => [name, changed ? el("b", {}, String(value)) : String(value)]);
+  const machine = [...Object.entries(about.versions), ...Object.entries(about.machine)].map(([name, value]) => [name, String(value)]);
   return section("about", "How it was made", data.sentences.time,
-    el("div", { class: "command" }, el("code", {}, about.command), copy),
-    el("details", {}, el("summary", {}, "Settings"), el("p", { class: "hint" }, "Bold ones differ from the task's own."),
-      list(about.settings.map(([name, value, changed]) => [name, changed ? el("b", {}, String(value)) : String(value)]))),
-    el("details", {}, el("summary", {}, "Versions and machine"), list([...Object.entries(about.versions), ...Object.entries(about.machine)].map(([name, value]) => [name, String(value)]))));
+    el("div", { class: "command" }, el("code", {}, about.command), el("button", { type: "button", class: "copy", on: copied }, "copy")),
+    el("details", {}, el("summary", {}, "Settings"), el("p", { class: "hint" }, "Bold ones differ from the task's own."), list(settings)),
+    el("details", {}, el("summary", {}, "Versions and machine"), list(machine)));
 }
