@@ -14,7 +14,10 @@ const shift = (i, count) => (count < 2 ? 0 : 0.5 * (i / (count - 1) - 0.5));
 function runCurve(run, i) {
   const rows = run.rows.filter((row) => row.kind === "policy");
   return {
-    look: colourOf(i), name: run.name, x: rows.map((row) => row.trial), y: rows.map((row) => row.cost),
+    look: colourOf(i),
+    name: run.name,
+    x: rows.map((row) => row.trial),
+    y: rows.map((row) => row.cost),
     full: rows.map((row) => row.success),
   };
 }
@@ -23,12 +26,18 @@ function runsTable(runs, curves) {
   const differing = Object.keys(runs[0].differing);
   const head = ["run", "task", "seed", "trials", "success", "best cost", "last cost", "time", ...differing];
   const rows = runs.map((run, i) => {
-    const costs = curves[i].y, said = (name) => (run.differing[name] === null ? "" : String(run.differing[name]));
+    const costs = curves[i].y,
+      said = (name) => (run.differing[name] === null ? "" : String(run.differing[name]));
     return [
-      marked(i, run.name), run.task, run.seed, costs.length,
+      marked(i, run.name),
+      run.task,
+      run.seed,
+      costs.length,
       run.first_success === null ? "no" : `from trial ${run.first_success}`,
-      short(costs.length ? Math.min(...costs) : NaN), short(costs.length ? lastOf(costs) : NaN),
-      run.seconds ? seconds(run.seconds) : "", ...differing.map(said),
+      short(costs.length ? Math.min(...costs) : NaN),
+      short(costs.length ? lastOf(costs) : NaN),
+      run.seconds ? seconds(run.seconds) : "",
+      ...differing.map(said),
     ];
   });
   return table(head, rows, "numbers");
@@ -43,27 +52,38 @@ function runsSentence(runs) {
 }
 
 function runsSection(runs) {
-  const curves = runs.map(runCurve), trials = Math.max(...curves.flatMap((one) => one.x), 1);
+  const curves = runs.map(runCurve),
+    trials = Math.max(...curves.flatMap((one) => one.x), 1);
   const chart = new Chart({
-    height: 320, still: true,
+    height: 320,
+    still: true,
     x: { label: "trial", ticks: fromOne(trials), domain: [0.6, trials + 0.4], say: (k) => `trial ${k}` },
     y: { label: "real cost, summed over a trial", zero: true, log: wide(curves.flatMap((one) => one.y)) },
-    series: curves.flatMap((one) => [{ ...one, type: "line", name: "" }, { ...one, type: "dots", size: 5 }]),
+    series: curves.flatMap((one) => [
+      { ...one, type: "line", name: "" },
+      { ...one, type: "dots", size: 5 },
+    ]),
   });
-  return section("runs", "Runs", [runsSentence(runs)],
+  return section(
+    "runs",
+    "Runs",
+    [runsSentence(runs)],
     legend([...curves.map((one) => [`dot ${one.look}`, one.name]), ["dot quiet hollow", "no success"]]),
-    chart.host, runsTable(runs, curves));
+    chart.host,
+    runsTable(runs, curves),
+  );
 }
 
 /* -- studies ----------------------------------------------------------------------------------------------------- */
 
-const rate = (trial) => 100 * trial.successes / trial.runs;
+const rate = (trial) => (100 * trial.successes) / trial.runs;
 
 /* A chart of one number of every configuration with its range; `of` gives low, middle and high of a trial. */
 function studyChart(configurations, y, of) {
   const trials = Math.max(...configurations.map((one) => one.trials.length));
   const series = configurations.flatMap((one, i) => {
-    const [low, middle, high] = of.map((part) => one.trials.map(part)), look = colourOf(i);
+    const [low, middle, high] = of.map((part) => one.trials.map(part)),
+      look = colourOf(i);
     const x = one.trials.map((_, k) => k + 1 + shift(i, configurations.length));
     return [
       { type: "bars", look, size: 5, x, y: x.map(() => NaN), low, high },
@@ -72,33 +92,55 @@ function studyChart(configurations, y, of) {
     ];
   });
   const x = {
-    label: "trial", ticks: fromOne(trials), domain: [0.5, trials + 0.5], snap: Math.round,
+    label: "trial",
+    ticks: fromOne(trials),
+    domain: [0.5, trials + 0.5],
+    snap: Math.round,
     say: (k) => `trial ${Math.round(k)}`,
   };
   return new Chart({ height: 270, still: true, x, y, series });
 }
 
 function studySentence(one) {
-  const last = lastOf(one.trials), costs = `${short(last.median)} (${short(last.low)} to ${short(last.high)})`;
+  const last = lastOf(one.trials),
+    costs = `${short(last.median)} (${short(last.low)} to ${short(last.high)})`;
   return `${one.name}: ${last.successes} of ${last.runs} runs succeeded at trial ${one.trials.length}, at a median cost of ${costs}.`;
 }
 
 function studySection(study) {
-  const { configurations } = study, trials = Math.max(...configurations.map((one) => one.trials.length));
+  const { configurations } = study,
+    trials = Math.max(...configurations.map((one) => one.trials.length));
   const charts = [
-    studyChart(configurations, { label: "success [%], 95 % interval", domain: [-3, 103] },
-      [(t) => 100 * t.interval[0], rate, (t) => 100 * t.interval[1]]),
-    studyChart(configurations, { label: "cost: median, 5 to 95 %", zero: true }, [(t) => t.low, (t) => t.median, (t) => t.high]),
+    studyChart(configurations, { label: "success [%], 95 % interval", domain: [-3, 103] }, [
+      (t) => 100 * t.interval[0],
+      rate,
+      (t) => 100 * t.interval[1],
+    ]),
+    studyChart(configurations, { label: "cost: median, 5 to 95 %", zero: true }, [
+      (t) => t.low,
+      (t) => t.median,
+      (t) => t.high,
+    ]),
   ];
   const head = ["configuration", "runs", ...fromOne(trials).map((k) => `success at ${k}`), "median cost at the end"];
   const rows = configurations.map((one, i) => [
-    marked(i, one.name), one.runs,
+    marked(i, one.name),
+    one.runs,
     ...times(trials, 1).map((k) => (one.trials[k] ? `${Math.round(rate(one.trials[k]))} %` : "")),
     short(lastOf(one.trials).median),
   ]);
-  return section("study", `Study ${study.name}`, configurations.map(studySentence),
+  return section(
+    "study",
+    `Study ${study.name}`,
+    configurations.map(studySentence),
     legend(configurations.map((one, i) => [`dot ${colourOf(i)}`, one.name])),
-    el("div", { class: "charts two" }, charts.map((chart) => chart.host)), table(head, rows, "numbers"));
+    el(
+      "div",
+      { class: "charts two" },
+      charts.map((chart) => chart.host),
+    ),
+    table(head, rows, "numbers"),
+  );
 }
 
 function showComparison(data, host) {
