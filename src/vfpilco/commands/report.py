@@ -14,6 +14,7 @@ from vfpilco.arguments import parse
 from vfpilco.errors import UserError
 from vfpilco.report import write_comparison, write_report
 from vfpilco.report.figures import write_figures
+from vfpilco.report.live import show
 from vfpilco.report.run import task_if_any
 from vfpilco.report.source import Source
 from vfpilco.runfolder import RunFolder
@@ -31,6 +32,8 @@ class Arguments:
     """The task, if it is not a built-in one and its file has moved."""
     figures: Literal["pdf", "png"] | None = None
     """Write figures for papers too, in the folder `figures` beside the page."""
+    open: bool = False
+    """Open the page in the browser."""
     json: bool = False
     """Print what was written as one JSON object."""
 
@@ -55,6 +58,8 @@ def run(argv: list[str]) -> None:
         raise UserError("Figures are of one run: name its folder alone.")
     else:
         written = write_comparison(folders, studies, args.out or Path("comparison.html"))
+    if args.open:
+        show(written, lambda note: print(note, file=sys.stderr))
     if args.json:
         print(json.dumps({"report": str(written), "figures": [str(file) for file in figures]}))
         return

@@ -11,7 +11,18 @@ import math
 from importlib.resources import files
 from typing import Any
 
-SCRIPTS = ("dom.js", "numbers.js", "chart.js", "player.js", "policy.js", "sections.js", "comparison.js", "page.js")
+SCRIPTS = (
+    "dom.js",
+    "numbers.js",
+    "chart.js",
+    "player.js",
+    "policy.js",
+    "overview.js",
+    "trial.js",
+    "learned.js",
+    "comparison.js",
+    "page.js",
+)
 """In the order in which they need each other."""
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from vfpilco.report.packing import pack, thinned
 from vfpilco.report.policy import policy_maps
 from vfpilco.report.source import Source
+from vfpilco.scenes.base import Shape
 
 LEVELS = (0.025, 0.25, 0.5, 0.75, 0.975)
 """Quantiles of the particles: the ends of the 95 % and 50 % bands, and the median."""
@@ -71,26 +72,17 @@ def _optimisation(cost: np.ndarray | None) -> dict[str, Any] | None:
 
 
 def scene_data(source: Source, real: np.ndarray, particles: np.ndarray | None) -> dict[str, Any]:
-    """The machine as it moved, and as the particles (samples, n, d_q) did; what stands still is given once."""
+    """The machine as it moved, and as the particles (samples, n, d_q) did."""
     scene = source.scene(real)
-    scenes = [] if particles is None else [source.scene(q) for q in particles.swapaxes(0, 1)]
-    return {
-        "low": scene.low,
-        "high": scene.high,
-        "shapes": [
-            {
-                "kind": shape.kind,
-                "role": shape.role,
-                "size": shape.size,
-                "text": shape.text,
-                "still": None if shape.moves else pack(shape.points),
-                "real": pack(shape.points) if shape.moves else None,
-                "predicted": [
-                    pack(other.shapes[i].points) for other in (scenes if shape.role == "body" else scenes[:1])
-                ]
-                if shape.moves
-                else None,
-            }
-            for i, shape in enumerate(scene.shapes)
-        ],
-    }
+    others = [] if particles is None else [source.scene(q).shapes for q in particles.swapaxes(0, 1)]
+    shapes = [_shape(shape, [shapes[i] for shapes in others]) for i, shape in enumerate(scene.shapes)]
+    return {"low": scene.low, "high": scene.high, "shapes": shapes}
+
+
+def _shape(shape: Shape, predicted: list[Shape]) -> dict[str, Any]:
+    """A shape on the machine and as predicted; what stands still is given once, ghosts have a body alone."""
+    about = {"kind": shape.kind, "role": shape.role, "size": shape.size, "text": shape.text}
+    if not shape.moves:
+        return {**about, "still": pack(shape.points)}
+    shown = predicted if shape.role == "body" else predicted[:1]
+    return {**about, "real": pack(shape.points), "predicted": [pack(other.points) for other in shown]}

@@ -4,7 +4,8 @@
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (name === "on") for (const [event, heard] of Object.entries(value)) element.addEventListener(event, heard);
-    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+    else if (value !== null && value !== undefined && value !== false)
+      element.setAttribute(name, value === true ? "" : value);
   }
   for (const child of children.flat()) {
     if (child === null || child === undefined || child === false) continue;
@@ -23,19 +24,39 @@ function svg(tag, attributes, ...children) {
 
 /* A part of the page: title, sentences, content. */
 function section(id, title, sentences, ...content) {
-  return el("section", { id }, el("h2", {}, title), (sentences || []).map((text) => el("p", { class: "say" }, text)), content);
+  return el(
+    "section",
+    { id },
+    el("h2", {}, title),
+    (sentences || []).map((text) => el("p", { class: "say" }, text)),
+    content,
+  );
 }
 
 function legend(entries) {
-  return el("ul", { class: "legend" }, entries.map(([look, name]) =>
-    el("li", {}, el("span", { class: `swatch ${look}` }), name)));
+  return el(
+    "ul",
+    { class: "legend" },
+    entries.map(([look, name]) => el("li", {}, el("span", { class: `swatch ${look}` }), name)),
+  );
 }
 
 function table(head, rows, className) {
   const cell = (tag) => (content) => el(tag, {}, content === null || content === undefined ? "" : content);
-  return el("div", { class: "scroll" }, el("table", { class: className },
-    el("thead", {}, el("tr", {}, head.map(cell("th")))),
-    el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell("td")))))));
+  return el(
+    "div",
+    { class: "scroll" },
+    el(
+      "table",
+      { class: className },
+      el("thead", {}, el("tr", {}, head.map(cell("th")))),
+      el(
+        "tbody",
+        {},
+        rows.map((row) => el("tr", {}, row.map(cell("td")))),
+      ),
+    ),
+  );
 }
 
 function css(name) {

@@ -3,7 +3,8 @@
 /* The values of an array that was packed to 16 bits a number, and its shape; NaN where there is none. */
 function unpack(packed) {
   const bytes = Uint8Array.from(atob(packed.data), (character) => character.charCodeAt(0));
-  const view = new DataView(bytes.buffer), values = new Float64Array(bytes.length / 2);
+  const view = new DataView(bytes.buffer),
+    values = new Float64Array(bytes.length / 2);
   for (let i = 0; i < values.length; i++) {
     const whole = view.getUint16(2 * i, true);
     values[i] = whole === 65535 ? NaN : packed.low + packed.step * whole;
@@ -35,7 +36,8 @@ const named = (channel) => (channel.unit ? `${channel.name} [${channel.unit}]` :
 
 /* Round numbers between low and high, about as many as asked for. */
 function ticks(low, high, count) {
-  const rough = (high - low) / Math.max(count, 1), power = 10 ** Math.floor(Math.log10(rough));
+  const rough = (high - low) / Math.max(count, 1),
+    power = 10 ** Math.floor(Math.log10(rough));
   const step = power * [1, 2, 2.5, 5, 10].find((factor) => factor * power >= rough * 0.999);
   const found = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) found.push(i * step);
@@ -44,7 +46,8 @@ function ticks(low, high, count) {
 
 /* Powers of ten between low and high, with 2 and 5 in between where there are few. */
 function logTicks(low, high) {
-  const found = [], decades = Math.log10(high / low);
+  const found = [],
+    decades = Math.log10(high / low);
   const factors = decades > 3 ? [1] : decades > 1.2 ? [1, 3] : [1, 2, 3, 5, 7];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
     for (const factor of factors) {
@@ -55,8 +58,13 @@ function logTicks(low, high) {
 }
 
 function extent(values) {
-  let low = Infinity, high = -Infinity;
-  for (const value of values) if (Number.isFinite(value)) { low = Math.min(low, value); high = Math.max(high, value); }
+  let low = Infinity,
+    high = -Infinity;
+  for (const value of values)
+    if (Number.isFinite(value)) {
+      low = Math.min(low, value);
+      high = Math.max(high, value);
+    }
   return low > high ? [0, 1] : [low, high];
 }
 

@@ -11,15 +11,22 @@ class Player {
       predicted: shape.predicted && shape.predicted.map(unpack),
     }));
     this.box = [...trial.scene.low, ...trial.scene.high];
-    const lengths = this.shapes.flatMap((shape) => [shape.real, ...(shape.predicted || [])]).filter(Boolean).map((one) => one.shape[0]);
+    const lengths = this.shapes
+      .flatMap((shape) => [shape.real, ...(shape.predicted || [])])
+      .filter(Boolean)
+      .map((one) => one.shape[0]);
     this.samples = Math.max(2, ...lengths);
     this.panels = [this.panel("real", "on the machine")];
-    if (trial.predicted) this.panels.push(this.panel("predicted", "as predicted: a particle that began alike, and others"));
+    if (trial.predicted)
+      this.panels.push(this.panel("predicted", "as predicted: a particle that began alike, and others"));
     this.build();
     this.now = this.samples - 1;
     this.watcher = new ResizeObserver(() => this.paint());
     this.watcher.observe(this.host);
-    group.seek = (time) => { this.pause(); this.go(time / this.step); };
+    group.seek = (time) => {
+      this.pause();
+      this.go(time / this.step);
+    };
   }
 
   panel(which, text) {
@@ -27,15 +34,53 @@ class Player {
   }
 
   build() {
-    this.button = el("button", { type: "button", class: "play", "aria-label": "play", on: { click: () => this.toggle() } }, "▶");
-    this.bar = el("input", { type: "range", class: "scrub", min: 0, max: this.samples - 1, step: "any", "aria-label": "time",
-      on: { input: () => { this.pause(); this.go(Number(this.bar.value)); } } });
+    this.button = el(
+      "button",
+      { type: "button", class: "play", "aria-label": "play", on: { click: () => this.toggle() } },
+      "▶",
+    );
+    this.bar = el("input", {
+      type: "range",
+      class: "scrub",
+      min: 0,
+      max: this.samples - 1,
+      step: "any",
+      "aria-label": "time",
+      on: {
+        input: () => {
+          this.pause();
+          this.go(Number(this.bar.value));
+        },
+      },
+    });
     this.clock = el("output", { class: "clock" });
-    this.speed = el("select", { "aria-label": "speed" }, [[0.25, "¼ ×"], [0.5, "½ ×"], [1, "1 ×"], [2, "2 ×"]].map(([value, name]) =>
-      el("option", { value, selected: value === 1 }, name)));
-    this.host = el("div", { class: "player" },
-      el("div", { class: "stages" }, this.panels.map((panel) => el("figure", {}, panel.canvas, el("figcaption", {}, el("span", { class: `swatch ${panel.which}` }), panel.text)))),
-      el("div", { class: "controls" }, this.button, this.bar, this.clock, this.speed));
+    this.speed = el(
+      "select",
+      { "aria-label": "speed" },
+      [
+        [0.25, "¼ ×"],
+        [0.5, "½ ×"],
+        [1, "1 ×"],
+        [2, "2 ×"],
+      ].map(([value, name]) => el("option", { value, selected: value === 1 }, name)),
+    );
+    this.host = el(
+      "div",
+      { class: "player" },
+      el(
+        "div",
+        { class: "stages" },
+        this.panels.map((panel) =>
+          el(
+            "figure",
+            {},
+            panel.canvas,
+            el("figcaption", {}, el("span", { class: `swatch ${panel.which}` }), panel.text),
+          ),
+        ),
+      ),
+      el("div", { class: "controls" }, this.button, this.bar, this.clock, this.speed),
+    );
   }
 
   remove() {
@@ -44,7 +89,10 @@ class Player {
     this.host.remove();
   }
 
-  toggle() { if (this.playing) this.pause(); else this.play(); }
+  toggle() {
+    if (this.playing) this.pause();
+    else this.play();
+  }
 
   play() {
     if (this.now >= this.samples - 1) this.now = 0;
@@ -54,10 +102,11 @@ class Player {
     let before = performance.now();
     const tick = (time) => {
       if (!this.playing) return;
-      const next = this.now + Math.max(0, time - before) / 1000 / this.step * Number(this.speed.value);
+      const next = this.now + (Math.max(0, time - before) / 1000 / this.step) * Number(this.speed.value);
       before = time;
       this.go(next);
-      if (next >= this.samples - 1) this.pause(); else requestAnimationFrame(tick);
+      if (next >= this.samples - 1) this.pause();
+      else requestAnimationFrame(tick);
     };
     requestAnimationFrame(tick);
   }
@@ -83,34 +132,51 @@ class Player {
   }
 
   paintPanel(panel) {
-    const [left, bottom, right, top] = this.box, { canvas } = panel;
+    const [left, bottom, right, top] = this.box,
+      { canvas } = panel;
     const wide = canvas.clientWidth;
     if (!wide) return;
-    const tall = Math.round(Math.min(wide * (top - bottom) / (right - left), 340)), dense = window.devicePixelRatio || 1;
+    const tall = Math.round(Math.min((wide * (top - bottom)) / (right - left), 340)),
+      dense = window.devicePixelRatio || 1;
     canvas.style.height = `${tall}px`;
     if (canvas.width !== Math.round(wide * dense) || canvas.height !== Math.round(tall * dense)) {
       canvas.width = Math.round(wide * dense);
       canvas.height = Math.round(tall * dense);
     }
-    const pen = canvas.getContext("2d"), scale = Math.min(wide / (right - left), tall / (top - bottom));
+    const pen = canvas.getContext("2d"),
+      scale = Math.min(wide / (right - left), tall / (top - bottom));
     pen.setTransform(dense, 0, 0, dense, 0, 0);
     pen.clearRect(0, 0, wide, tall);
     this.place = (x, y) => [wide / 2 + (x - (left + right) / 2) * scale, tall / 2 - (y - (bottom + top) / 2) * scale];
     this.scale = scale;
     const colour = css(panel.which === "real" ? "--real" : "--predicted");
     for (const shape of this.shapes) {
-      if (shape.still) { this.shape(pen, shape, shape.still, 1, colour); continue; }
-      if (panel.which === "real") { this.shape(pen, shape, shape.real, 1, colour); continue; }
-      shape.predicted.slice(1).forEach((ghost) => this.shape(pen, shape, ghost, shape.kind === "trace" ? 0.13 : 0.16, colour));
+      if (shape.still) {
+        this.shape(pen, shape, shape.still, 1, colour);
+        continue;
+      }
+      if (panel.which === "real") {
+        this.shape(pen, shape, shape.real, 1, colour);
+        continue;
+      }
+      shape.predicted
+        .slice(1)
+        .forEach((ghost) => this.shape(pen, shape, ghost, shape.kind === "trace" ? 0.13 : 0.16, colour));
       if (shape.predicted.length) this.shape(pen, shape, shape.predicted[0], 1, colour);
     }
   }
 
   /* The points of a shape now, between two samples. */
   points(data) {
-    const many = data.shape.length === 3, count = data.shape[many ? 1 : 0], found = [];
-    const last = many ? data.shape[0] - 1 : 0, now = Math.min(this.now, last), before = Math.floor(now), part = now - before;
-    const base = many ? before * count * 2 : 0, after = many ? Math.min(before + 1, last) * count * 2 : 0;
+    const many = data.shape.length === 3,
+      count = data.shape[many ? 1 : 0],
+      found = [];
+    const last = many ? data.shape[0] - 1 : 0,
+      now = Math.min(this.now, last),
+      before = Math.floor(now),
+      part = now - before;
+    const base = many ? before * count * 2 : 0,
+      after = many ? Math.min(before + 1, last) * count * 2 : 0;
     for (let i = 0; i < 2 * count; i += 2) {
       const mix = (k) => data.values[base + i + k] * (1 - part) + data.values[after + i + k] * part;
       found.push(this.place(mix(0), mix(1)));
@@ -161,7 +227,13 @@ class Player {
     this.points(data).forEach((point) => pen.lineTo(...point));
     if (shape.kind === "polygon") {
       pen.closePath();
-      if (shape.role === "frame") { pen.globalAlpha *= 0.28; pen.fill(); pen.globalAlpha /= 0.28; pen.lineWidth = 1.2; pen.stroke(); } else pen.fill();
+      if (shape.role === "frame") {
+        pen.globalAlpha *= 0.28;
+        pen.fill();
+        pen.globalAlpha /= 0.28;
+        pen.lineWidth = 1.2;
+        pen.stroke();
+      } else pen.fill();
       return;
     }
     pen.lineWidth = Math.max(shape.size * this.scale, 1.5);
