@@ -142,6 +142,23 @@ def test_a_position_outside_of_its_safe_range_ends_the_trial_and_is_learned_from
     assert not row["success"]
 
 
+def test_a_start_outside_of_the_safe_range_moves_nothing():
+    base, applied = vfpilco.task("cartpole"), []
+
+    class Watched(CartPole):
+        def step(self, u):
+            applied.append(u)
+            return super().step(u)
+
+    cart = dataclasses.replace(base.positions[0], safe=(1.0, 2.0))
+    task = dataclasses.replace(base, positions=(cart, base.positions[1]))
+    with pytest.raises(
+        PlantError, match=r"starts where it may not be: p was .* safe range 1 to 2. Nothing was applied"
+    ):
+        execute(task, Watched(base.sampling_time, base.sensor), lambda q: np.ones(1), 0)
+    assert not applied
+
+
 def test_slew_limit_holds_on_the_plant_in_the_particles_and_in_the_policy(tmp_path):
     task = vfpilco.task("cartpole")
     result = vfpilco.learn(task, seed=1, trials=1, out=tmp_path / "a", slew=0.05, **SMALL)

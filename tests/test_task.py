@@ -17,6 +17,10 @@ from vfpilco import Input, Position
         ({"inputs": (Input("force", "N", -1.0),)}, "limit of input 'force'"),
         ({"positions": (Position("p", "m"), Position("p", "rad"))}, "different names"),
         ({"positions": (Position("t", "m"), Position("p", "rad"))}, "different names"),
+        ({"positions": Position("p", "m")}, r"tuple of vfpilco.Position, got a Position: .* comma"),
+        ({"positions": ("p", "alpha")}, "tuple of vfpilco.Position, got a tuple"),
+        ({"inputs": (Input("force", "N", (-1.0, 1.0)),)}, "limit of input 'force'"),  # pyright: ignore
+        ({"plant": object}, "a object, has no method reset and no step and no stop"),
         ({"sampling_time": 0.0}, "sampling time"),
         ({"horizon": 1}, "horizon"),
         ({"horizon": 12.0}, "horizon must be a whole number"),

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import io
 import itertools
+import re
 from typing import Any
 
 import tyro
@@ -31,7 +32,8 @@ def parse(cls: Any, argv: list[str], command: str, **given: Any) -> Any:
     except SystemExit as stopped:
         if not stopped.code:
             raise
-        lines = [line.strip(" │") for line in said.getvalue().splitlines()[1:]]
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", said.getvalue())
+        lines = [line.strip(" │") for line in plain.splitlines()[1:]]
         content = " ".join(line for line in itertools.takewhile(lambda line: not line.startswith("──"), lines))
         content = content.replace("invalid literal for int() with base 10:", "a whole number is needed, not")
         raise UserError(f"{content.rstrip('.')}: see vfpilco {command} --help.") from None

@@ -24,7 +24,14 @@ Controller = Callable[[np.ndarray], np.ndarray]
 def connect(task: Task) -> Plant:
     """Make or reach the task's plant."""
     try:
-        return find(task)
+        plant = find(task)
+        missing = [name for name in ("reset", "step", "stop") if not callable(getattr(plant, name, None))]
+        if missing:
+            raise PlantError(
+                f"The plant of task {task.name!r}, a {type(plant).__name__}, has no method {' and no '.join(missing)}: "
+                "give it reset, step and stop."
+            )
+        return plant
     except UserError:
         raise
     except Exception as error:
@@ -97,6 +104,9 @@ def _drive(
     """Measure, answer, measure again, until the trial is over."""
     task, plant = recorded.task, recorded.plant
     recorded.add(plant.reset(seed))
+    outside = task.outside(recorded.q[0])
+    if outside:
+        raise PlantError(f"The plant of task {task.name!r} starts where it may not be: {outside}. Nothing was applied.")
     for _ in range(task.horizon):
         if punctuality:
             punctuality.measured()

@@ -82,8 +82,8 @@ class Punctuality:
         if missed > self.rules.most_missed:
             raise PlantError(
                 f"{missed} samples came more than {1e3 * limit:.3g} ms late, the last one {1e3 * self.late[-1]:.3g} ms "
-                f"(t = {len(self.late) * self.sampling_time:.3g} s): the plant was stopped. Make the driver faster, "
-                "sample more slowly, or allow more in the task's RealTime."
+                f"(t = {(len(self.late) - 1) * self.sampling_time:.3g} s): the plant was stopped. Make the driver "
+                "faster, sample more slowly, or allow more in the task's RealTime."
             )
 
     def answered(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -139,12 +140,17 @@ class Task:
 
     def over(self, q: Float[np.ndarray, "d_q"]) -> str | None:
         """Why a trial is over before its time at measured positions `q`; None if it is not."""
+        ended = self.ends is not None and bool(self.ends(q))
+        return self.outside(q) or ("the task's end was reached" if ended else None)
+
+    def outside(self, q: Float[np.ndarray, "d_q"]) -> str | None:
+        """Which position is outside of its safe range, in a few words; None if none is."""
         for p, value in zip(self.positions, q, strict=True):
             if p.safe is not None and not p.safe[0] <= value <= p.safe[1]:
                 return (
                     f"{p.name} was {value:.4g} {p.unit}, outside of its safe range {p.safe[0]:.4g} to {p.safe[1]:.4g}"
                 )
-        return "the task's end was reached" if self.ends is not None and bool(self.ends(q)) else None
+        return None
 
     def total_cost(self, q: Float[np.ndarray, "samples d_q"]) -> float:
         """Σ c(q_t) over a trial; one that ended early is charged as if it had stayed where it ended."""
@@ -168,6 +174,13 @@ class Task:
 
     def check(self) -> None:
         """Refuse what cannot be learned, with a sentence that says why."""
+        for what, cls in (("positions", Position), ("inputs", Input)):
+            listed = getattr(self, what)
+            if not isinstance(listed, tuple | list) or not all(isinstance(each, cls) for each in listed):
+                raise UserError(
+                    f"The {what} of task {self.name!r} must be a tuple of vfpilco.{cls.__name__}, got a "
+                    f"{type(listed).__name__}: mend it; one alone needs a comma after it, as in ({cls.__name__}(…),)."
+                )
         names = [p.name for p in self.positions] + [i.name for i in self.inputs]
         if not self.positions or not self.inputs:
             raise UserError(f"Task {self.name!r} needs at least one position and one input, got {names}: name them.")
@@ -191,7 +204,7 @@ class Task:
         if len(self.commands) == len(self.positions):
             raise UserError(f"All positions of task {self.name!r} are commanded: there is nothing to be learned.")
         for i in self.inputs:
-            if not (np.isfinite(i.limit) and i.limit > 0):
+            if not (isinstance(i.limit, numbers.Real) and np.isfinite(i.limit) and i.limit > 0):
                 raise UserError(f"The limit of input {i.name!r} must be positive, got {i.limit}: give it in {i.unit}.")
         if not (np.isfinite(self.sampling_time) and self.sampling_time > 0):
             raise UserError(f"The sampling time must be positive, got {self.sampling_time}: give it in seconds.")

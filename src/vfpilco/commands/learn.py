@@ -109,6 +109,7 @@ def run(argv: list[str]) -> None:
                 raise
             command = ["vfpilco", "learn", args.task, "--out", str(out), "--resume"]
             command += ["--plant", args.plant] if args.plant else []
+            command += ["--wait"] if args.wait else []
             raise KeyboardInterrupt(f"stopped; go on with: {shlex.join(command)}") from stopped
     if args.json:
         made = {"run": str(out), "pictures": pictures, "report": report}
