@@ -14,6 +14,7 @@ import pytest
 
 from vfpilco import files
 from vfpilco.controller import LearnedPolicy
+from vfpilco.export import check as checking
 from vfpilco.export.described import Exported, Quantity
 from vfpilco.export.targets import TARGETS
 from vfpilco.filtered import Filtered, FullState, kalman, low_pass
@@ -31,6 +32,13 @@ REPRESENTATIONS: dict[str, Any] = {
     "kalman": Filtered(ANGLES, 2, H, a=KALMAN.a, b=KALMAN.b),
     "full state": FullState(ANGLES, 2, H),
 }
+
+
+@pytest.fixture
+def small_check(monkeypatch):
+    """Exports can be compiled, and are checked on fewer histories: 10,000 take seconds, and the command line's do."""
+    need("cc")
+    monkeypatch.setattr(checking, "HISTORIES", 400)
 
 
 def motion(seed: int, samples: int = 40) -> np.ndarray:

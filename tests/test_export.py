@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 
-from exports import ANGLES, LIMITS, REPRESENTATIONS, exported, learned, motion, need, written
+from exports import ANGLES, LIMITS, REPRESENTATIONS, exported, learned, motion, need, small_check, written  # noqa: F401
 from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import UserError
 from vfpilco.execute import execute
@@ -32,15 +32,7 @@ HOSTILE = '"""\'*/ `x` %s\\ \n```\n??/ $(task) ${q} | # é \ud800 \u202e "); sys
 DATA = Path(__file__).parent / "data"
 
 
-@pytest.fixture(autouse=True)
-def c_compiler():
-    need("cc")
-
-
-@pytest.fixture(autouse=True)
-def fewer_histories(monkeypatch):
-    """A check of 10,000 takes seconds; one of the whole size is in the tests of the command line."""
-    monkeypatch.setattr(checking, "HISTORIES", 400)
+pytestmark = pytest.mark.usefixtures("small_check")
 
 
 def difference(one: Exported, found: list[np.ndarray], trials: list[np.ndarray]) -> float:

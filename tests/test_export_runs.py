@@ -13,27 +13,17 @@ import pytest
 
 import vfpilco
 import vfpilco.cli
-from exports import ANGLES, KALMAN, LIMITS, H, exported, learned, motion, need
+from exports import ANGLES, KALMAN, LIMITS, H, exported, learned, motion, small_check  # noqa: F401
 from folders import one_sentence
 from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import UserError
-from vfpilco.export import check as checking
 from vfpilco.export.described import describe
 from vfpilco.export.targets import TARGETS
 from vfpilco.filtered import Filtered
 from vfpilco.runfolder import RunFolder
 from vfpilco.trial import Trial
 
-
-@pytest.fixture(autouse=True)
-def c_compiler():
-    need("cc")
-
-
-@pytest.fixture(autouse=True)
-def fewer_histories(monkeypatch):
-    """A check of 10,000 takes seconds; one of the whole size is in the tests of the command line."""
-    monkeypatch.setattr(checking, "HISTORIES", 400)
+pytestmark = pytest.mark.usefixtures("small_check")
 
 
 def made_run(folder: Path, policy: LearnedPolicy, names: tuple[str, ...] = ("p", "alpha", "force", "turn")) -> Path:

@@ -31,4 +31,4 @@ def run(argv: list[str]) -> None:
         raise UserError(f"{file} exists already: choose another name.")
     write_whole(file, files("vfpilco").joinpath("my_rig.template").read_text(encoding="utf-8"))
     print(f"{file} is a pendulum that can be learned as it is:\n\n  vfpilco learn {file}\n")
-    print("Then make it yours, from top to bottom; vfpilco learn --dry-run tries the machine without moving it.")
+    print("Then make it yours, from top to bottom; vfpilco learn --dry-run tries the machine with no input applied.")
