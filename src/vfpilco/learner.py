@@ -272,6 +272,7 @@ class Learner:
             reference,
             self.slew,
             tuple(price / limit**2 for limit in task.limits.tolist()) if price else None,
+            self.settings.credit,
         )
 
     def key_for(self, trial: int, purpose: int) -> jax.Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -45,6 +46,8 @@ class Simulator:
     """How fast inputs may change."""
     penalty: tuple[float, ...] | None = None
     """What the square of every input costs while a policy is improved."""
+    credit: float = 1.0
+    """Share of a sample's gradient that reaches the sample before."""
 
     def expected_cost(self, rollout: Rollout) -> Float[Array, ""]:
         """Ĵ(θ) of Eq. 5, and the price of the inputs."""
@@ -70,7 +73,7 @@ class Simulator:
         r = None if self.reference is None else jnp.asarray(self.reference, dtype)[:, None, :]
 
         def step(carry, drawn):
-            state, seen, measured, before = carry
+            state, seen, measured, before = carry if self.credit == 1 else faded(carry, self.credit)
             e, z, goal = drawn
             x = how.policy_input(seen)
             x = x if goal is None else jnp.concatenate([x, goal - measured[:, :d_q]], axis=-1)
@@ -90,6 +93,22 @@ class Simulator:
         _, (q, u) = jax.lax.scan(step, (rest, how.begin(measured), measured, before), drawn)
         q = jnp.concatenate([q0[None], q])
         return Rollout(q, u, self.cost(q) if r is None else self.cost(q, r))
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def faded(tree: Any, share: float) -> Any:
+    """The same arrays; of a gradient that comes back through them only `share` goes on.
+
+    An unstable machine makes the gradient of a late cost grow with every sample that it goes back, until chance alone
+    decides where it points. Faded, it tells of the next 1 / (1 - share) samples or so, and can be trusted.
+    """
+    return tree
+
+
+faded.defvjp(
+    lambda tree, share: (tree, None),
+    lambda share, _, gradient: (jax.tree.map(lambda g: share * g, gradient),),
+)
 
 
 def persistent(gauss: Float[Array, "T M d_q"], correlation: float) -> Float[Array, "T M d_q"]:

@@ -59,6 +59,8 @@ class Settings:
     """Adam's first step size."""
     final_learning_rate: float = 0.0025
     """Adam's last step size."""
+    credit: float = 1.0
+    """Share of a sample's gradient that reaches the sample before; below 1, costs far ahead count less (not exact)."""
     slew: float = 0.0
     """Most that an input changes from one sample to the next, as a share of its limit; 0: anything."""
     input_penalty: float = 0.0
@@ -93,6 +95,7 @@ class Settings:
             "settled",
             "cutoff",
             "acceleration",
+            "credit",
             "clip",
             "slew",
             "input_penalty",
@@ -117,6 +120,8 @@ class Settings:
                 raise UserError(f"{name} must be between 0 and 1, got {getattr(self, name)}.")
         if self.clip != 0 and not 1 < self.clip < float("inf"):
             raise UserError(f"clip must be 0 (never) or more than 1, got {self.clip}: 3 is usual.")
+        if not 0 < self.credit <= 1:
+            raise UserError(f"credit must be more than 0 and at most 1 (exact gradients), got {self.credit}.")
         if not 0 < self.gentle <= 1:
             raise UserError(f"gentle must be more than 0 and at most 1 (all of the limits), got {self.gentle}.")
         if not 0 <= self.slew <= 2:
