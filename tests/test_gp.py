@@ -227,23 +227,24 @@ def test_correlated_noise_agrees_with_the_dense_formulas():
     rng = np.random.default_rng(5)
     x, y = rng.standard_normal((30, 3)), rng.standard_normal((30, 2))
     steps = np.eye(30, 32) - 2 * np.eye(30, 32, 1) + np.eye(30, 32, 2)
-    shape = gp.noise_shape(steps)
-    assert np.trace(shape) == pytest.approx(30)
+    uneven = steps * rng.uniform(0.1, 2, 32)
+    shapes = gp.noise_shapes(TrainingSet(x, y, 0 * y, np.stack([steps, uneven])))
+    assert [np.trace(shape) for shape in shapes] == pytest.approx([30, 30])
     query = rng.standard_normal((7, 3))
     for rows, inducing, tolerance in ((30, None, 1e-8), (40, None, 1e-8), (40, 30, 1e-5)):
-        built, _ = gp.condition(THETA, x, y, Y_SCALE, rows, inducing, shape)
+        built, _ = gp.condition(THETA, x, y, Y_SCALE, rows, inducing, shapes)
         means, variances = (np.asarray(found) for found in jax.jit(posteriors.predict)(built, query))
         for j in range(2):
             kernel, log_noise = posteriors.joint(THETA, j)
             points, asked = jnp.asarray(x), jnp.asarray(query)
-            k = np.asarray(kernel.cross(points, points)) + np.exp(2 * log_noise) * shape
+            k = np.asarray(kernel.cross(points, points)) + np.exp(2 * log_noise) * shapes[j]
             across = np.asarray(kernel.cross(asked, points))
             mean = across @ np.linalg.solve(k, y[:, j])
             variance = np.asarray(kernel.diagonal(asked)) - (across * np.linalg.solve(k, across.T).T).sum(1)
             np.testing.assert_allclose(means[:, j], mean * Y_SCALE[j], atol=tolerance)
             if inducing is None:
                 np.testing.assert_allclose(variances[:, j], variance * Y_SCALE[j] ** 2, atol=1e-8)
-            density = float(likelihood(joint(j), x, y[:, j], np.ones(30), shape))
+            density = float(likelihood(joint(j), x, y[:, j], np.ones(30), shapes[j]))
             assert density == pytest.approx(multivariate_normal(np.zeros(30), k).logpdf(y[:, j]))
 
 
@@ -261,3 +262,12 @@ def test_noise_that_measurements_share_is_not_learned_as_movement():
         error = test.prior + model.predict(test.x)[0] - test.y
         models[correlated] = float(np.sqrt(np.mean(error**2)))
     assert models[True] < 0.5 * models[False]
+
+
+def test_what_is_measured_in_motion_is_trusted_less_where_samples_jitter():
+    # It stands still, then moves by one unit a sample: the errors are those of the sensor, then of the clock.
+    q = np.concatenate([np.zeros(10), np.arange(1, 11)])[:, None]
+    history = VelocityFree((False,), 1, 2, 1, correlated=True, jitter=0.1, spread=(0.01,))
+    mixing = history.training_set(Trial(q, np.zeros((19, 1)), 0.1)).mixing[0]
+    np.testing.assert_allclose(mixing[0][[1, 2, 3]], 0.01 * np.array([1, -2, 1]))
+    np.testing.assert_allclose(mixing[-1][[17, 18, 19]], np.hypot(0.01, 0.1) * np.array([1, -2, 1]))

@@ -280,3 +280,31 @@ def test_one_outlier_does_not_stop_the_optimisation():
         return found
 
     assert distances(3.0)[-1] < 0.6 < 1 < distances(0.0)[-1]
+
+
+def test_credit_fades_gradients_on_their_way_back_and_changes_nothing_else(simulator, model):
+    params, key = params_of(RBF), jax.random.key(3)
+
+    def cost(params, credit, last):
+        rolled = replace(simulator, credit=credit).rollout(params, model.posterior, key, PARTICLES)
+        return rolled.cost.mean(1)[last], rolled.q
+
+    gradient = jax.jit(jax.value_and_grad(cost, has_aux=True), static_argnums=(1, 2))
+    (_, q), exact = gradient(params, 1.0, 1)
+    (_, same), faint = gradient(params, 0.5, 1)
+    np.testing.assert_array_equal(q, same)
+    np.testing.assert_allclose(faint["weights"], exact["weights"])  # the last input acts on it at once
+    (_, _), exact = gradient(params, 1.0, 2)
+    (_, _), none = gradient(params, 1e-12, 2)
+    (_, _), faint = gradient(params, 0.5, 2)
+    np.testing.assert_allclose(faint["weights"], (exact["weights"] + none["weights"]) / 2, rtol=1e-6)
+    assert np.abs(exact["weights"] - none["weights"]).max() > 1e-6
+
+
+def test_jitter_blurs_what_the_policy_sees_of_what_moves(simulator, history, model):
+    quiet = replace(simulator, sensor=QUIET)
+    params, key = params_of(RBF), jax.random.key(3)
+    sharp = quiet.rollout(params, model.posterior, key, 200)
+    blurred = replace(quiet, jitter=0.1).rollout(params, model.posterior, key, 200)
+    np.testing.assert_array_equal(sharp.u[0], blurred.u[0])  # nothing moves yet
+    assert np.abs(sharp.u[3] - blurred.u[3]).max() > 0

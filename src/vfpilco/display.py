@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -67,11 +68,7 @@ class Display(Watcher):
         shown = self.progress.live.is_started
         if shown:
             self.progress.stop()
-        what = f"trial {trial}" if trial else "the exploration"
-        try:
-            Console(stderr=True).input(f"  Put the machine in its start for {what}, then press Enter (Ctrl-C stops) ")
-        except EOFError as error:
-            raise UserError("Nobody is there to press Enter: leave --wait out, or run in a terminal.") from error
+        wait_for_start(f"trial {trial}" if trial else "the exploration")
         if shown:
             self.progress.start()
 
@@ -91,6 +88,39 @@ class Display(Watcher):
         self.notes.append(text)
         if not self.quiet:
             self.console.print(f"  [yellow]note[/]  {escape(text)}", highlight=False)
+
+
+class Episodes(Watcher):
+    """A line for every episode of an evaluation."""
+
+    def __init__(self, console: Console, quiet: bool = False, wait: bool = False) -> None:
+        self.console, self.quiet, self.wait = console, quiet, wait
+
+    def ready(self, trial: int) -> None:
+        if self.wait:
+            wait_for_start(f"episode {trial}")
+
+    def executed(self, row: dict[str, Any]) -> None:
+        if not self.quiet:
+            mark = "[bold green]success[/]" if row["success"] else "[dim]no success[/]"
+            self.console.print(f"  episode {row['episode']:<4} cost {short(row['cost']):>5}{told(row)}   {mark}")
+
+
+NOBODY = "Nobody is there to press Enter: leave --wait out, or run in a terminal."
+
+
+def wait_for_start(what: str) -> None:
+    """Ask a person to put the machine in its start, and wait."""
+    try:
+        Console(stderr=True).input(f"  Put the machine in its start for {what}, then press Enter (Ctrl-C stops) ")
+    except EOFError as error:
+        raise UserError(NOBODY) from error
+
+
+def somebody_there() -> None:
+    """Refuse to wait for a person where nobody can answer, before anything is begun."""
+    if sys.stdin is None or not (sys.stdin.isatty() or sys.stdin.buffer.peek(1)):  # pyright: ignore
+        raise UserError(NOBODY)
 
 
 class StudyDisplay(Audience):

@@ -30,6 +30,17 @@ class Interrupted(KeyboardInterrupt):
         self.partial = partial
 
 
+def numbers_of(values: object, what: str) -> tuple[float, ...]:
+    """Numbers in a tuple; one alone, or what is no number, is refused with the name of what was given."""
+    try:
+        return tuple(float(value) for value in values)  # pyright: ignore[reportGeneralTypeIssues]
+    except (TypeError, ValueError):
+        raise UserError(
+            f"{what} must be numbers in a tuple, one for every position, got {values!r}: one alone needs a comma, "
+            "as in (0.1,)."
+        ) from None
+
+
 def unknown(kind: str, got: str, known: Iterable[str]) -> UserError:
     """The error for a name that is not one of the known ones, with the nearest one suggested."""
     known = sorted(known)

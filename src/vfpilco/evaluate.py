@@ -11,6 +11,7 @@ from vfpilco.execute import connected, execute
 from vfpilco.settings import whole
 from vfpilco.task import Task
 from vfpilco.trial import Trial
+from vfpilco.watch import Watcher
 
 
 class Evaluation(NamedTuple):
@@ -35,21 +36,30 @@ class Evaluation(NamedTuple):
         }
 
 
-def evaluate(task: Task, policy: LearnedPolicy, episodes: int = 20, seed: int = 0) -> Evaluation:
-    """Run `policy` on the plant `episodes` times, with seeds that no learning run uses."""
+def evaluate(
+    task: Task, policy: LearnedPolicy, episodes: int = 20, seed: int = 0, watch: Watcher | None = None
+) -> Evaluation:
+    """Run `policy` on the plant `episodes` times, with seeds that no learning run uses.
+
+    `watch` is asked before every episode and told of it afterwards, as `{"episode": 1, "cost": …}`.
+    """
     whole("episodes", episodes, 1)
     whole("seed", seed, 0)
     costs, successes, trials = [], [], []
     measures: dict[str, list[float]] = {measure.name: [] for measure in task.measures}
+    watch, full_state = watch or Watcher(), policy.representation.full_state
     with connected(task) as plant:
-        for child in np.random.SeedSequence([seed, 2_000_000]).spawn(episodes):
+        for i, child in enumerate(np.random.SeedSequence([seed, 2_000_000]).spawn(episodes), start=1):
+            watch.ready(i)
             policy.reset()
-            full_state = policy.representation.full_state
-            trial = execute(task, plant, policy, int(child.generate_state(1)[0]), full_state=full_state)
+            how: dict[str, Any] = {"full_state": full_state, "punctuality": task.timekeeper()}
+            trial = execute(task, plant, policy, int(child.generate_state(1)[0]), **how)
             trials.append(trial)
             judged = task.judge(trial.judged)
             costs.append(judged["cost"])
             successes.append(judged["success"])
             for name, values in measures.items():
                 values.append(judged["measures"][name])
+            ended = {"ended_s": trial.duration} if trial.steps < task.horizon else {}
+            watch.executed({"episode": i, **judged, **ended})
     return Evaluation(costs, successes, measures, trials)

@@ -138,9 +138,15 @@ class Recording:
         self.true: list[np.ndarray] = []
         self.velocity: list[np.ndarray] = []
 
-    def add(self, measured: np.ndarray) -> None:
+    def add(self, measured: np.ndarray | None) -> None:
         """Keep a measurement; angles are followed by whole turns."""
-        task, measured = self.task, np.asarray(measured, dtype=float)
+        task = self.task
+        if measured is None:
+            raise PlantError(
+                f"The plant of task {task.name!r} returned nothing at sample {len(self.q)}: let reset and step return "
+                f"the measured {', '.join(p.name for p in task.positions)}."
+            )
+        measured = np.asarray(measured, dtype=float)
         if measured.shape != (len(task.positions),):
             raise PlantError(
                 f"The plant of task {task.name!r} returned positions of shape {measured.shape} at sample {len(self.q)} "

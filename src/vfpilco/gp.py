@@ -93,15 +93,18 @@ WHITE = 0.02
 """Share of correlated noise that every target has of its own: no model is right to the last digit."""
 
 
-def noise_shape(mixing: Float[np.ndarray, "N E"]) -> Float[np.ndarray, "N N"]:
-    """C, the covariance of correlated noise of unit variance (on average).
+def noise_shapes(data: TrainingSet) -> list[Float[np.ndarray, "N N"] | None]:
+    """C of every joint, the covariance of correlated noise of unit variance (on average); None for white noise.
 
     A target of the velocity-free model is a difference of measured positions, and its neighbours have measurements in
     common with it: C ∝ B Bᵀ, with B how errors add up. Noise that is taken for each target's own, where it really goes
     up and down with the measured movement in x̃, would be learned as dynamics.
     """
-    together = mixing @ mixing.T
-    return (1 - WHITE) * together / (np.trace(together) / len(mixing)) + WHITE * np.eye(len(mixing))
+    if data.mixing is None:
+        return [None] * data.y.shape[1]
+    together = data.mixing @ data.mixing.transpose(0, 2, 1)
+    together /= np.trace(together, axis1=1, axis2=2)[:, None, None] / len(data.x)
+    return list((1 - WHITE) * together + WHITE * np.eye(len(data.x)))
 
 
 def log_marginal_likelihood(
@@ -246,9 +249,9 @@ def fit(
     depend on their number.
     """
     sizes = paddings(rows)
-    shape = None if data.mixing is None else noise_shape(data.mixing)
+    shapes = noise_shapes(data)
     if previous is None:
-        one = None if shape is None else np.ones((1, 1))
+        one = None if shapes[0] is None else np.ones((1, 1))
         for size in sizes[1:]:
             climb(np.zeros((1, data.x.shape[1])), np.zeros(1), None, size, form, steps=1, shape=one)
     padding = next(size for size in sizes if size >= len(data.x))
@@ -268,7 +271,7 @@ def fit(
         found = list(
             pool.map(
                 lambda c: climb(
-                    data.x, standardised[:, c[0]], c[1], padding, form, least_noise=least[c[0]], shape=shape
+                    data.x, standardised[:, c[0]], c[1], padding, form, least_noise=least[c[0]], shape=shapes[c[0]]
                 ),
                 climbs,
             )
@@ -278,7 +281,7 @@ def fit(
         for j in range(len(y_scale))
     ]
     theta = jax.tree.map(lambda *leaves: np.stack(leaves), *[optimum.hyperparameters for optimum in best])
-    posterior, jitter = condition(theta, data.x, standardised, y_scale, rows, inducing, shape)
+    posterior, jitter = condition(theta, data.x, standardised, y_scale, rows, inducing, shapes)
     remarks = []
     if jitter > 1e-6:
         remarks.append(f"The covariance was close to singular: {jitter:.0e} of its diagonal was added to factorise it.")
@@ -303,10 +306,10 @@ def condition(
     y_scale: np.ndarray,
     rows: int,
     inducing: int | None,
-    shape: np.ndarray | None = None,
+    shapes: Sequence[np.ndarray | None] | None = None,
 ) -> tuple[Posterior, float]:
     """The posterior of all joints, padded with zeros to the size it has for `rows` points, and the jitter it took."""
-    whitener = None if shape is None else cholesky(shape, lower=True)
+    whiteners = [None if shape is None else cholesky(shape, lower=True) for shape in shapes or [None] * y.shape[1]]
     points, rank = size(rows, inducing)
     padded = _pad(x, max(rows, len(x)))
     parts, jitter = [], 0.0
@@ -315,11 +318,11 @@ def condition(
         k = np.asarray(_gram(kernel, padded))[: len(x), : len(x)]
         noise = float(np.exp(log_noise))
         if points == rows:
-            z, arrays = x, posteriors.exact(k, y[:, j], noise, whitener)
+            z, arrays = x, posteriors.exact(k, y[:, j], noise, whiteners[j])
         else:
             chosen = posteriors.choose_inducing(k, min(points, len(x)))
             z = x[chosen]
-            arrays = posteriors.projected(k[np.ix_(chosen, chosen)], k[chosen], y[:, j], noise, rank, whitener)
+            arrays = posteriors.projected(k[np.ix_(chosen, chosen)], k[chosen], y[:, j], noise, rank, whiteners[j])
         jitter = max(jitter, arrays.jitter)
         parts.append((_pad(z, points), _pad(arrays.a, points), _pad(_pad(arrays.w, points).T, rank).T))
     z, a, w = (np.stack(part) for part in zip(*parts, strict=True))
@@ -333,10 +336,11 @@ def predict_exactly(
     """What `model.predict` would say with the exact posterior of its training set `data`."""
     y_scale = np.asarray(model.posterior.y_scale)
     n, padded = len(data.x), _pad(data.x, rows)
-    shape = np.eye(n) if data.mixing is None else noise_shape(data.mixing)
+    shapes = noise_shapes(data)
     means, variances = [], []
     for j, y in enumerate(((data.y - data.prior) / y_scale).T):
         kernel, log_noise = joint(model.hyperparameters, j)
+        shape = np.eye(n) if shapes[j] is None else shapes[j]
         k = np.asarray(_gram(kernel, padded))[:n, :n] + np.exp(2 * log_noise) * shape
         lower, _ = posteriors.cholesky_with_jitter(k)
         v = solve_triangular(lower, np.asarray(_cross(kernel, padded, x))[:n], lower=True)

@@ -39,6 +39,10 @@ class VelocityFree:
     """What the GPs see besides."""
     correlated: bool = False
     """Whether targets share the errors of the measurements they are made of, or have noise of their own each."""
+    jitter: float = 0.0
+    """Standard deviation of the times between samples, as a share of the sampling time; for correlated noise."""
+    spread: tuple[float, ...] = ()
+    """The sensor's error at every position, beside which that of the jitter stands."""
 
     @property
     def full_state(self) -> bool:
@@ -161,12 +165,18 @@ class VelocityFree:
         t = np.arange(self.first_real, trial.steps)
         window = self.windows(trial, t)
         change = (trial.q[t + 1] - trial.q[t])[:, self.predicted]
-        mixing = self.mixing(t, trial.steps) if self.correlated else None
+        mixing = self.mixing(t, trial.q) if self.correlated else None
         return TrainingSet(self.gp_input(window, trial.u[t]), change, self.prior_mean(window), mixing)
 
-    def mixing(self, t: np.ndarray, steps: int) -> np.ndarray:
-        """A row for the target of every sample `t`, a column for the error of every measurement of a trial."""
-        rows, matrix = np.arange(len(t)), np.zeros((len(t), steps + 1))
+    def mixing(self, t: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Of every joint, a row for the target of each sample `t`, a column for the error of each measurement.
+
+        All measurements are equally good, but for those of fast movements where the sampling time jitters.
+        """
+        rows, matrix = np.arange(len(t)), np.zeros((len(t), len(q)))
         for i, weight in enumerate(self.error_weights):
             matrix[rows, t + 1 - i] = weight
-        return matrix
+        if not self.jitter:
+            return np.stack([matrix] * q[:, self.predicted].shape[1])
+        errors = np.hypot(self.spread, self.jitter * np.gradient(q, axis=0))[:, self.predicted]
+        return matrix * errors.T[:, None, :]

@@ -81,6 +81,7 @@ def begin(learner: Learner) -> None:
         {
             "task": describe(learner.task),
             "task_file": learner.task.file,
+            "plant": learner.task.plant if isinstance(learner.task.plant, str) else None,
             "settings": dataclasses.asdict(learner.settings),
             "seed": learner.seed,
             "trials": learner.trials,

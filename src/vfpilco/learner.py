@@ -27,7 +27,6 @@ from vfpilco.optimise import improve, start
 from vfpilco.particles import Rollout, Simulator
 from vfpilco.plants.base import Plant
 from vfpilco.policies import Params, Policy
-from vfpilco.realtime import Punctuality
 from vfpilco.representation import TrainingSet
 from vfpilco.runfolder import RunFolder
 from vfpilco.sensors import Spreading, described
@@ -272,6 +271,7 @@ class Learner:
             reference,
             self.slew,
             tuple(price / limit**2 for limit in task.limits.tolist()) if price else None,
+            self.settings.jitter / task.sampling_time,
             self.settings.credit,
         )
 
@@ -299,7 +299,7 @@ class Learner:
         task, index = self.task, len(self.result.trials)
         assert self.plant is not None
         seed = int(np.random.SeedSequence([self.seed, 1_000_000 + index]).generate_state(1)[0])
-        punctuality = None if task.realtime is None else Punctuality(task.realtime, task.sampling_time)
+        punctuality = task.timekeeper()
         how: dict[str, Any] = {
             "full_state": self.representation.full_state,
             "slew": self.slew,
@@ -327,6 +327,9 @@ class Learner:
             self.folder.keep_trial(index, executed, self.columns, log)
         if punctuality is not None:
             self.folder.add_timing({"trial": trial, "phase": "samples", **punctuality.summary()})
+        strange = task.far_from_start(executed.q[0])
+        if strange:
+            self.watch.note(f"The trial started with {strange}: mend the task's start, or the machine's reset.")
         if executed.ended:
             self.watch.other.note(f"The trial was ended after {executed.duration:.3g} s: {executed.ended}.")
         return executed

@@ -40,6 +40,8 @@ def represent(task: Task, settings: Settings) -> Representation:
         commands=task.commands,
         features=task.features,
         correlated=settings.noise == "correlated",
+        jitter=settings.jitter / h,
+        spread=_noise(task) if settings.jitter else (),
     )
 
 
@@ -47,8 +49,8 @@ def _noise(task: Task) -> tuple[float, ...]:
     """The standard deviation of the sensor's error at every position."""
     if not isinstance(task.sensor, Spreading):
         raise UserError(
-            f"The sensor of task {task.name!r} does not tell how large its error is, as a Kalman filter needs: give it "
-            "a method spread() that returns a standard deviation per position, or choose low-pass filters."
+            f"The sensor of task {task.name!r} does not tell how large its error is, as a Kalman filter and --jitter "
+            "need: give it a method spread() that returns a standard deviation per position, or leave them out."
         )
     return task.sensor.spread()
 
@@ -57,7 +59,7 @@ def to_description(representation: Any) -> dict[str, Any]:
     """What has to be written down of a representation for a policy to be run with it."""
     method = next(name for name, cls in REPRESENTATIONS.items() if type(representation) is cls)
     fields = {f.name: getattr(representation, f.name) for f in dataclasses.fields(representation)}
-    for name in ("offline", "commands", "features", "correlated"):  # serve the model only
+    for name in ("offline", "commands", "features", "correlated", "jitter", "spread"):  # serve the model only
         fields.pop(name, None)
     return {"method": method, **fields}
 

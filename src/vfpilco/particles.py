@@ -46,6 +46,8 @@ class Simulator:
     """How fast inputs may change."""
     penalty: tuple[float, ...] | None = None
     """What the square of every input costs while a policy is improved."""
+    jitter: float = 0.0
+    """Standard deviation of the times between samples, as a share of the sampling time."""
     credit: float = 1.0
     """Share of a sample's gradient that reaches the sample before."""
 
@@ -66,21 +68,24 @@ class Simulator:
         k_start, k_noise, k_step, k_keep = jax.random.split(key, 4)
         q0 = self.start.sample(k_start, particles, dtype)
         noise = self.sensor.fictitious(k_noise, (self.horizon, *q0.shape), dtype)
+        late = self.jitter * jax.random.normal(jax.random.fold_in(k_noise, 1), noise.shape[:2], dtype)
         drawn = (self.horizon, particles, posterior.joints)
         gauss = persistent(jax.random.normal(k_step, drawn, dtype), self.persistence)
         keep = None if dropout is None else self.policy.dropout(k_keep, particles, dropout, dtype)
         how, d_q = self.representation, q0.shape[1]
         r = None if self.reference is None else jnp.asarray(self.reference, dtype)[:, None, :]
 
-        def step(carry, drawn):
-            state, seen, measured, before = carry if self.credit == 1 else faded(carry, self.credit)
-            e, z, goal = drawn
+        def step(carry: Any, drawn: Any) -> tuple[Any, Any]:
+            state, seen, measured, before = carry if self.credit == 1 else faded(carry, self.credit)  # pyright: ignore
+            e, z, goal, off = drawn
             x = how.policy_input(seen)
             x = x if goal is None else jnp.concatenate([x, goal - measured[:, :d_q]], axis=-1)
             u = self.policy(params, x, keep)
             u = u if self.slew is None else self.slew(u, before)
             mean, variance = predict(posterior, how.gp_input(state, u))
+            left = how.positions(state)
             state = how.advance(state, u, how.prior_mean(state) + mean + jnp.sqrt(variance) * z)
+            e = e if off is None else e + off[:, None] * (how.positions(state) - left)
             measured = how.measured(state, e)
             before = None if self.slew is None else u
             return (state, how.push(seen, measured, u), measured, before), (how.positions(state), u)
@@ -88,7 +93,8 @@ class Simulator:
         rest = how.rest(q0)
         measured = how.measured(rest, noise[0])
         # The measurement drawn at step t is that of q_{t+1}; the last one is never seen.
-        drawn = jnp.concatenate([noise[1:], noise[:1]]), gauss, None if r is None else r[:-1]
+        goals, lateness = None if r is None else r[:-1], late if self.jitter else None
+        drawn = jnp.concatenate([noise[1:], noise[:1]]), gauss, goals, lateness
         before = None if self.slew is None else jnp.zeros((particles, how.d_u), dtype)
         _, (q, u) = jax.lax.scan(step, (rest, how.begin(measured), measured, before), drawn)
         q = jnp.concatenate([q0[None], q])

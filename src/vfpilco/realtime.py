@@ -78,10 +78,17 @@ class Punctuality:
         self.late.append(now - self.begun - len(self.late) * self.sampling_time)
         self.latest = now
         limit = self.rules.missed * self.sampling_time
+        early = sum(late < -limit for late in self.late)
+        if early > self.rules.most_missed:
+            raise PlantError(
+                f"{early} samples came more than {1e3 * limit:.4g} ms too early, the last one by "
+                f"{-1e3 * self.late[-1]:.4g} ms: the driver does not wait for the end of the sampling time, so the "
+                "plant was stopped. Let step() wait, for example with vfpilco.Clock."
+            )
         missed = sum(late > limit for late in self.late)
         if missed > self.rules.most_missed:
             raise PlantError(
-                f"{missed} samples came more than {1e3 * limit:.3g} ms late, the last one {1e3 * self.late[-1]:.3g} ms "
+                f"{missed} samples came more than {1e3 * limit:.4g} ms late, the last one {1e3 * self.late[-1]:.0f} ms "
                 f"(t = {(len(self.late) - 1) * self.sampling_time:.3g} s): the plant was stopped. Make the driver "
                 "faster, sample more slowly, or allow more in the task's RealTime."
             )

@@ -25,7 +25,7 @@ class TrainingSet(NamedTuple):
     x: Float[np.ndarray, "N d_x"]
     y: Float[np.ndarray, "N J"]
     prior: Float[np.ndarray, "N J"]
-    mixing: Float[np.ndarray, "N E"] | None = None
+    mixing: Float[np.ndarray, "J N E"] | None = None
     """How measurement errors, column by column, add up to the noise of the targets; None: every target has its own."""
 
     @staticmethod
@@ -33,7 +33,8 @@ class TrainingSet(NamedTuple):
         """All trials' pairs in one set; trials have no measurement in common."""
         mixing = [part.mixing for part in parts if part.mixing is not None]
         x, y, prior = (np.concatenate(column) for column in zip(*(part[:3] for part in parts), strict=True))
-        return TrainingSet(x, y, prior, np.asarray(block_diag(*mixing)) if mixing else None)
+        joints = [np.asarray(block_diag(*of_joint)) for of_joint in zip(*mixing, strict=True)]
+        return TrainingSet(x, y, prior, np.stack(joints) if joints else None)
 
 
 class Command(NamedTuple):

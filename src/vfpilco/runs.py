@@ -42,7 +42,10 @@ def task_of(folder: RunFolder, given: str | None = None) -> Task:
     header = folder.header()
     name, file = header["task"]["name"], header.get("task_file")
     if given is not None:
-        return tasks.load(given)
+        task = tasks.load(given)
+        if task.name != name:
+            raise UserError(f"{folder.path} is a run of task {name!r}, not of {task.name!r}: name the right file.")
+        return task
     if not isinstance(file, str):
         if name in tasks.names():
             return tasks.load(name)
@@ -52,3 +55,13 @@ def task_of(folder: RunFolder, given: str | None = None) -> Task:
     if not Path(file).is_file():
         raise UserError(f"The task of {folder.path} was in {file}, which is not there: name its file with --task.")
     return taskfile.load(file)
+
+
+def plant_of(folder: RunFolder) -> str | None:
+    """Where the plant was that was put under the task when the run was begun, if another one was."""
+    plant = folder.header().get("plant")
+    if not isinstance(plant, str):
+        return None
+    if plant.startswith("gym:") and ":" in plant[4:]:  # Gymnasium would import a module, and a folder may be anybody's
+        raise UserError(f"The run was made with the plant {plant[:200]}: name it with --plant, if you trust it.")
+    return plant

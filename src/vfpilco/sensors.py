@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from vfpilco.errors import UserError
+from vfpilco.errors import UserError, numbers_of
 
 
 @runtime_checkable
@@ -64,7 +64,7 @@ class GaussianNoise:
     std: Sequence[float]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "std", tuple(float(s) for s in self.std))
+        object.__setattr__(self, "std", numbers_of(self.std, "The standard deviations of a sensor"))
         if not all(np.isfinite(s) and s >= 0 for s in self.std):
             raise UserError(f"A sensor's noise must be zero or positive, got {self.std}: give standard deviations.")
 
@@ -88,7 +88,7 @@ class Quantised:
     step: Sequence[float]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "step", tuple(float(s) for s in self.step))
+        object.__setattr__(self, "step", numbers_of(self.step, "The steps of a sensor"))
         if not all(np.isfinite(s) and s >= 0 for s in self.step):
             raise UserError(
                 f"A sensor's step must be zero or positive, got {self.step}: give it in the position's unit."

@@ -37,6 +37,8 @@ class Settings:
     """Covariance function of the GPs; `se`, one lengthscale per input, is the paper's."""
     noise: Literal["white", "correlated"] = "white"
     """Noise of what the GPs learn from: each target's own, or made of the measurement errors that targets share."""
+    jitter: float = 0.0
+    """Standard deviation of sampling times, s: what moves is measured that much too early or too late."""
     inducing: int = 128
     """Inducing points of the GP posterior, if the last trial has more training points than this; 0: always exact."""
     sensor: str = "task"
@@ -95,6 +97,7 @@ class Settings:
             "settled",
             "cutoff",
             "acceleration",
+            "jitter",
             "credit",
             "clip",
             "slew",
@@ -120,6 +123,8 @@ class Settings:
                 raise UserError(f"{name} must be between 0 and 1, got {getattr(self, name)}.")
         if self.clip != 0 and not 1 < self.clip < float("inf"):
             raise UserError(f"clip must be 0 (never) or more than 1, got {self.clip}: 3 is usual.")
+        if not 0 <= self.jitter < float("inf"):
+            raise UserError(f"jitter must be 0 or a positive time in seconds, got {self.jitter}.")
         if not 0 < self.credit <= 1:
             raise UserError(f"credit must be more than 0 and at most 1 (exact gradients), got {self.credit}.")
         if not 0 < self.gentle <= 1:

@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from vfpilco.errors import numbers_of
+
 
 @runtime_checkable
 class Start(Protocol):
@@ -28,8 +30,8 @@ class GaussianStart:
     std: Sequence[float]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", tuple(float(m) for m in self.mean))
-        object.__setattr__(self, "std", tuple(float(s) for s in self.std))
+        for name in ("mean", "std"):
+            object.__setattr__(self, name, numbers_of(getattr(self, name), f"The {name} of a start"))
 
     def sample(self, key: Array, particles: int, dtype: Any) -> Float[Array, "M d_q"]:
         gauss = jax.random.normal(key, (particles, len(self.mean)), dtype)
@@ -44,8 +46,8 @@ class UniformStart:
     high: Sequence[float]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "low", tuple(float(v) for v in self.low))
-        object.__setattr__(self, "high", tuple(float(v) for v in self.high))
+        for name in ("low", "high"):
+            object.__setattr__(self, name, numbers_of(getattr(self, name), f"The {name} end of a start"))
 
     def sample(self, key: Array, particles: int, dtype: Any) -> Float[Array, "M d_q"]:
         low, high = jnp.asarray(self.low, dtype), jnp.asarray(self.high, dtype)

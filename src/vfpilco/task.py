@@ -15,10 +15,10 @@ from jaxtyping import Float
 from vfpilco.errors import UserError
 from vfpilco.exploration import Exploration, Feedback, FilteredNoise
 from vfpilco.plants.base import Plant
-from vfpilco.realtime import RealTime
+from vfpilco.realtime import Punctuality, RealTime
 from vfpilco.representation import Command, Features
 from vfpilco.scenes.base import Scene
-from vfpilco.sensors import Sensor
+from vfpilco.sensors import Sensor, Spreading
 from vfpilco.settings import Settings, whole
 from vfpilco.start import Start
 
@@ -138,6 +138,10 @@ class Task:
             if p.commanded is not None
         )
 
+    def timekeeper(self) -> Punctuality | None:
+        """A fresh look at how punctual a trial is, if the machine is driven in real time."""
+        return None if self.realtime is None else Punctuality(self.realtime, self.sampling_time)
+
     def over(self, q: Float[np.ndarray, "d_q"]) -> str | None:
         """Why a trial is over before its time at measured positions `q`; None if it is not."""
         ended = self.ends is not None and bool(self.ends(q))
@@ -150,6 +154,18 @@ class Task:
                 return (
                     f"{p.name} was {value:.4g} {p.unit}, outside of its safe range {p.safe[0]:.4g} to {p.safe[1]:.4g}"
                 )
+        return None
+
+    def far_from_start(self, q: Float[np.ndarray, "d_q"]) -> str | None:
+        """Which position a trial started at that particles never start near, in a few words; None if there is none."""
+        drawn = np.asarray(self.start.sample(jax.random.key(0), 1000, np.float64))
+        low, high = drawn.min(0), drawn.max(0)
+        error = np.array(self.sensor.spread()) if isinstance(self.sensor, Spreading) else 0.0
+        margin = (high - low) + 10 * error
+        for p, value, least, most, far in zip(self.positions, q, low, high, margin + np.zeros(len(q)), strict=True):
+            turns = 2 * np.pi * np.round((value - (least + most) / 2) / (2 * np.pi)) if p.angle else 0.0
+            if not least - far <= value - turns <= most + far:
+                return f"{p.name} at {value:.3g} {p.unit}, where the task has {least:.3g} to {most:.3g} {p.unit}"
         return None
 
     def total_cost(self, q: Float[np.ndarray, "samples d_q"]) -> float:
@@ -181,6 +197,12 @@ class Task:
                     f"The {what} of task {self.name!r} must be a tuple of vfpilco.{cls.__name__}, got a "
                     f"{type(listed).__name__}: mend it; one alone needs a comma after it, as in ({cls.__name__}(…),)."
                 )
+        if not (self.plant is None or isinstance(self.plant, str) or callable(self.plant)):
+            kind = type(self.plant).__name__
+            raise UserError(
+                f"The plant of task {self.name!r} must be what makes it, got a {kind}: write plant={kind}, or "
+                f"plant=lambda: {kind}(…) if it needs arguments."
+            )
         names = [p.name for p in self.positions] + [i.name for i in self.inputs]
         if not self.positions or not self.inputs:
             raise UserError(f"Task {self.name!r} needs at least one position and one input, got {names}: name them.")
@@ -224,6 +246,7 @@ class Task:
         probe = jnp.zeros((3, 5, len(self.positions)))
         against = () if self.reference is None else (jnp.asarray(self.reference[:3, None]),)
         try:
+            self._check_indices()
             cost = jax.jit(self.cost)(probe, *against)
             shape = jnp.shape(cost)
         except Exception as error:
@@ -240,12 +263,22 @@ class Task:
         if not np.all(np.isfinite(np.asarray(cost))):
             raise UserError(f"The cost of task {self.name!r} is not finite at the origin: make it finite everywhere.")
 
+    def _check_indices(self) -> None:
+        """Use the cost with NumPy, which tells of a position that does not exist, where JAX takes the last one."""
+        probe = np.zeros((3, 5, len(self.positions)))
+        try:
+            self.cost(probe, *(() if self.reference is None else (self.reference[:3, None],)))
+        except IndexError:
+            raise
+        except Exception:
+            pass  # a cost may do what only JAX can
+
     def _check_parts(self) -> None:
         """Use every other part once, so that what does not fit is found before the plant moves."""
         d_q, key = len(self.positions), jax.random.key(0)
         parts: dict[str, Callable[[], Any]] = {
-            "start": lambda: np.shape(self.start.sample(key, 3, np.float32)) == (3, d_q),
-            "sensor": lambda: np.shape(self.sensor.fictitious(key, (3, d_q), np.float32)) == (3, d_q),
+            "start": lambda: _columns(self.start.sample(key, 3, np.float32), d_q),
+            "sensor": lambda: _columns(self.sensor.fictitious(key, (3, d_q), np.float32), d_q),
             "success": lambda: self.success(np.zeros((self.horizon + 1, d_q))) in (True, False),
             "exploration": self._explores,
             "features": self._fit_features,
@@ -254,6 +287,8 @@ class Task:
             try:
                 problem = "" if fits() else "what it gives has another shape"
                 hash(getattr(self, name))
+            except UserError as error:
+                problem = str(error)
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}".splitlines()[0]
             if problem:
@@ -289,3 +324,10 @@ class Task:
         if not np.all(np.isfinite(inputs)):
             raise UserError(f"The exploration of task {self.name!r} gave inputs that are not finite: mend it.")
         return inputs
+
+
+def _columns(drawn: Any, due: int) -> bool:
+    """Whether there is a column for every position."""
+    if np.shape(drawn) != (3, due):
+        raise UserError(f"it has {np.shape(drawn)[-1]} numbers for {due} positions")
+    return True

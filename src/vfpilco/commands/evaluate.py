@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from rich.console import Console
 from tyro.conf import Positional, arg
 
 from vfpilco.arguments import parse
-from vfpilco.display import short
+from vfpilco.display import Episodes, short, somebody_there
 from vfpilco.evaluate import evaluate
 from vfpilco.runfolder import RunFolder
-from vfpilco.runs import task_of
+from vfpilco.runs import plant_of, task_of
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Arguments:
     """The task, if it is not a built-in one and its file has moved."""
     plant: str | None = None
     """Another plant: tcp://host:port or gym:ID."""
+    wait: bool = False
+    """Before every episode wait for a person to put the machine in its start and press Enter."""
     json: bool = False
     """Print the results as one JSON object."""
 
@@ -41,10 +44,13 @@ def run(argv: list[str]) -> None:
     """`vfpilco evaluate RUN`: success rate and cost."""
     args = parse(Arguments, argv, "evaluate")
     folder = RunFolder(args.run)
-    task = task_of(folder, args.task)
-    if args.plant is not None:
-        task = dataclasses.replace(task, plant=args.plant)
-    found = evaluate(task, folder.policy(args.trial), args.episodes, args.seed)
+    task, plant = task_of(folder, args.task), args.plant or plant_of(folder)
+    if plant is not None:
+        task = dataclasses.replace(task, plant=plant)
+    if args.wait:
+        somebody_there()
+    policy, watch = folder.policy(args.trial), Episodes(Console(), quiet=args.json, wait=args.wait)
+    found = evaluate(task, policy, args.episodes, args.seed, watch)
     summary = {"run": str(args.run), "trial": args.trial, **found.summary()}
     if args.json:
         print(json.dumps({**summary, "costs": found.costs, "successes": found.successes}))

@@ -18,9 +18,9 @@ from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from vfpilco import taskfile, tasks
 from vfpilco.arguments import parse
-from vfpilco.display import Display, posterior_sentence, results_table
+from vfpilco.display import Display, posterior_sentence, results_table, somebody_there
 from vfpilco.dryrun import dry_run
-from vfpilco.errors import UserError
+from vfpilco.errors import PlantError, UserError
 from vfpilco.learn import learn
 from vfpilco.learner import MOST_POINTS, Result
 from vfpilco.picture import draw_run, photograph_run
@@ -29,6 +29,7 @@ from vfpilco.report import write_report
 from vfpilco.report.board import Board
 from vfpilco.report.live import LivePage
 from vfpilco.runfolder import RunFolder, check_free
+from vfpilco.runs import plant_of
 from vfpilco.settings import Settings, whole
 from vfpilco.task import Task
 from vfpilco.watch import Several, Watcher
@@ -78,10 +79,10 @@ def run(argv: list[str]) -> None:
     )
     args = parse(Arguments, argv, "learn", **given)
     task = usual if args.task == name and usual is not None else tasks.load(args.task)
-    if args.plant is not None:
-        task = dataclasses.replace(task, plant=args.plant)
+    if args.wait:
+        somebody_there()
     if args.dry_run:
-        show_dry_run(task, args.json)
+        show_dry_run(args, on(task, args.plant))
         return
     if args.inspected:
         given["settings"] = dataclasses.replace(given["settings"], **settings_from(args.inspected, task))
@@ -90,6 +91,7 @@ def run(argv: list[str]) -> None:
         raise UserError("To go on with a run its folder is needed: name it with --out.")
     if args.resume and (args.out / "run.json").exists():
         args = parse(Arguments, argv, "learn", **begun_with(args.out, given))
+    task = on(task, args.plant)
     whole("trials", args.trials, 1, MOST_POINTS)
     out = args.out or free_folder(Path("runs"), f"{task.name}-seed{args.seed}")
     if not args.resume:
@@ -107,10 +109,11 @@ def run(argv: list[str]) -> None:
         except KeyboardInterrupt as stopped:
             if not (out / "run.json").exists():
                 raise
-            command = ["vfpilco", "learn", args.task, "--out", str(out), "--resume"]
-            command += ["--plant", args.plant] if args.plant else []
-            command += ["--wait"] if args.wait else []
-            raise KeyboardInterrupt(f"stopped; go on with: {shlex.join(command)}") from stopped
+            raise KeyboardInterrupt(f"stopped; go on with: {going_on(args, out)}") from stopped
+        except PlantError as error:
+            if not (out / "run.json").exists():
+                raise
+            raise UserError(f"{error} {kept_of(error)}go on with: {going_on(args, out)}") from error
     if args.json:
         made = {"run": str(out), "pictures": pictures, "report": report}
         print(json.dumps({**made, "notes": display.notes, "results": result.rows}))
@@ -132,10 +135,32 @@ def following(args: Arguments, task: Task, out: Path, display: Display) -> Itera
             board.close()
 
 
-def show_dry_run(task: Task, as_json: bool) -> None:
+def on(task: Task, plant: str | None) -> Task:
+    """The task, with another plant under it if one is named."""
+    return task if plant is None else dataclasses.replace(task, plant=plant)
+
+
+def going_on(args: Arguments, out: Path) -> str:
+    """The command that goes on with a run that was stopped."""
+    return shlex.join([*program(), "learn", args.task, "--out", str(out), "--resume", *["--wait"][: args.wait]])
+
+
+def kept_of(error: PlantError) -> str:
+    """What is kept of a trial in which the plant failed."""
+    samples = 0 if error.partial is None else len(error.partial.q)
+    return f"The {samples} samples until then are kept in the run's folder, and not learned from; " if samples else ""
+
+
+def program() -> list[str]:
+    """How this program is called."""
+    return ["vfpilco"] if shutil.which("vfpilco") else [Path(sys.executable).name, "-m", "vfpilco"]
+
+
+def show_dry_run(args: Arguments, task: Task) -> None:
     """What the plant does when it is held still."""
-    tried = dry_run(task)
-    if as_json:
+    watch = Display(Console(stderr=True), args.trials, quiet=True, wait=args.wait)
+    tried = dry_run(task, args.settings, args.seed, watch)
+    if args.json:
         print(json.dumps(dataclasses.asdict(tried)))
         return
     for line in tried.sentences():
@@ -147,7 +172,8 @@ def begun_with(out: Path, given: dict[str, Any]) -> dict[str, Any]:
     header = RunFolder(out).header()
     try:
         settings = dataclasses.replace(given["settings"], **header["settings"])
-        return {"settings": settings, "seed": int(header["seed"]), "trials": int(header["trials"])}
+        numbers = {name: int(header[name]) for name in ("seed", "trials")}
+        return {"settings": settings, **numbers, "plant": plant_of(RunFolder(out))}
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise UserError(f"{out / 'run.json'} does not describe a run of this version ({error}).") from error
 
@@ -190,5 +216,5 @@ def finish(console: Console, result: Result, out: Path, pictures: list[str], rep
     if report is not None:
         console.print(f"report    {report}", highlight=False, markup=False, soft_wrap=True)
     console.print(f"run       {out}", highlight=False, markup=False, soft_wrap=True)
-    program = "vfpilco" if shutil.which("vfpilco") else sys.argv[0]
-    console.print(f"again     {program} evaluate {out}", highlight=False, markup=False, soft_wrap=True)
+    again = shlex.join([*program(), "evaluate", str(out)])
+    console.print(f"again     {again}", highlight=False, markup=False, soft_wrap=True)

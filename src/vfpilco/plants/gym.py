@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,12 @@ class GymPlant:
                 )
             if len(of) == 2 and not p.angle:
                 raise UserError(f"Position {p.name!r} has a sine and a cosine: say angle=True.")
+
+        steps = getattr(self.env.unwrapped, "dt", None)
+        if isinstance(steps, float) and not 0.99 < steps / task.sampling_time < 1.01:
+            logging.getLogger("vfpilco").warning(
+                "%s steps %g s at a time, and task %r samples every %g s.", name, steps, task.name, task.sampling_time
+            )
 
     def reset(self, seed: int) -> np.ndarray:
         observed, _ = self.env.reset(seed=int(seed) % 2**31)

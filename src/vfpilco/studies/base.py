@@ -44,6 +44,8 @@ class Study:
     """The name of the results file, where it is another study's."""
     published_runs: int = 50
     """How many runs the published numbers are of."""
+    particles: int = 0
+    """How many of the particles that predicted the last trial are kept beside it, for the figure."""
 
     @property
     def file(self) -> str:
@@ -65,6 +67,7 @@ class Job:
     configuration: str
     settings: dict[str, Any] = field(hash=False)
     seed: int = 0
+    particles: int = 0
 
     @property
     def name(self) -> str:
@@ -91,4 +94,5 @@ def settings_of(record: Record) -> dict[str, Any]:
 def jobs(study: Study, seeds: int) -> list[Job]:
     """Every run of a study, seed by seed, so that all configurations grow together."""
     chosen = [(c.name, study.settings(c)) for c in study.configurations]
-    return [Job(study.task, study.trials, name, s, seed) for seed in range(seeds) for name, s in chosen]
+    fixed = (study.task, study.trials)
+    return [Job(*fixed, name, s, seed, study.particles) for seed in range(seeds) for name, s in chosen]

@@ -75,6 +75,10 @@ def record(job: Job, folder: RunFolder) -> Record:
         extra["tests"] = [{"success": tests.successes, "measures": tests.measures} for tests in tried]
         extra["test_paths"] = [np.round(tested.judged, 5).tolist() for tested in tried[-1].trials]
         extra["last_trial"] = np.round(trial.q, 5).tolist()
+    if job.particles:
+        predicted = folder.arrays("predictions", job.trials)[0]["q"][:, : job.particles]
+        extra["last_trial"] = np.round(trial.judged, 4).tolist()
+        extra["particles"] = np.round(predicted.astype(float), 3).tolist()
     return {
         "configuration": job.configuration,
         "task": job.task,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,8 +27,13 @@ def groups(study: Study, records: list[Record]) -> list[tuple[str, str, list[Rec
 
 def costs(study: Study, records: list[Record], file: Path) -> None:
     """Median and 5 to 95 percent range of the cost per trial, and the success rates with their intervals."""
-    plt = pyplot()
-    figure, (above, below) = plt.subplots(2, 1, figsize=(8, 7), constrained_layout=True, sharex=True)
+    figure, axes = pyplot().subplots(2, 1, figsize=(8, 7), constrained_layout=True, sharex=True)
+    draw_costs(study, records, *axes)
+    save(figure, file, dpi=150)
+
+
+def draw_costs(study: Study, records: list[Record], above: Any, below: Any) -> None:
+    """Costs on the upper axis, success rates on the lower one."""
     shown = groups(study, records)
     for i, (name, colour, mine) in enumerate(shown):
         offset = 0.08 * (i - (len(shown) - 1) / 2)
@@ -52,7 +58,6 @@ def costs(study: Study, records: list[Record], file: Path) -> None:
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
     below.legend(fontsize=8, frameon=False, loc="upper left")
-    save(figure, file, dpi=150)
 
 
 def boxes(study: Study, records: list[Record], file: Path, positions: list[tuple[str, str, float]]) -> None:

@@ -18,15 +18,45 @@ DISTANCE = "final distance"
 PUBLISHED = 13.4
 """The paper's mean final distance over ten starts, mm."""
 
+ANGLES = ("arm", "pendulum")
+
+
+def _furuta_figure(study: Study, records: list[Record], file: Path) -> None:
+    """The last trial of one run over the particles that predicted it; costs and successes of all runs."""
+    plt = pyplot()
+    figure = plt.figure(figsize=(13, 6.5), constrained_layout=True)
+    left, right = figure.subfigures(1, 2)
+    shown = groups(study, records)
+    run = shown[0][2][0]
+    real, particles = np.array(run["last_trial"]), np.array(run["particles"])
+    t = SAMPLING_TIME * np.arange(len(particles))
+    axes = left.subplots(2, 1, sharex=True)
+    for i, (axis, name) in enumerate(zip(axes, ANGLES, strict=True)):
+        axis.plot(t, particles[..., i], color=COLOURS[0], alpha=0.25, linewidth=1)
+        axis.plot([], [], color=COLOURS[0], alpha=0.5, label="predicted: particles")
+        axis.plot(t[: len(real)], real[:, i], ".", color="black", markersize=5, label="real")
+        axis.set_ylabel(f"{name} [rad]")
+        axis.legend(fontsize=8, frameon=False)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[-1].set_xlabel("time [s]")
+    left.suptitle(f"{shown[0][0]}, seed {run['seed']}: trial {study.trials}", fontsize=10)
+    figures.draw_costs(study, records, *right.subplots(2, 1, sharex=True))
+    save(figure, file, dpi=150)
+
+
 FURUTA = Study(
     name="furuta",
     summary="swing-up of a Furuta pendulum from two encoders, with friction, latency and jitter",
     task="furuta",
     trials=6,
-    configurations=(Configuration("default", {}), Configuration("pms", {"method": "pms", "kernel": "se"})),
-    figure=figures.costs,
+    configurations=(
+        Configuration("default", {}),
+        Configuration("pms", {"method": "pms", "kernel": "se", "noise": "white"}),
+    ),
+    figure=_furuta_figure,
     table=success_table,
     published_runs=10,
+    particles=20,
 )
 
 

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 
 from vfpilco import taskfile
-from vfpilco.errors import unknown
+from vfpilco.errors import UserError, unknown
 from vfpilco.task import Task
 
 
@@ -20,5 +20,7 @@ def load(name: str) -> Task:
     if taskfile.is_file(name):
         return taskfile.load(name)
     if name not in names():
+        if taskfile.names_task(f"{name}.py"):
+            raise UserError(f"There is no built-in task called {name!r}: did you mean the file {name}.py?")
         raise unknown("task", name, names())
     return importlib.import_module(f"{__name__}.{name}").task()
