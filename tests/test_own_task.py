@@ -13,6 +13,7 @@ import vfpilco
 from vfpilco import envs, taskfile, tasks
 from vfpilco.cli import main
 from vfpilco.dryrun import dry_run
+from vfpilco.errors import numbers_of
 from vfpilco.execute import connect, execute
 from vfpilco.plants.gym import GymPlant
 from vfpilco.runfolder import RunFolder
@@ -115,6 +116,59 @@ def test_a_dry_run_moves_nothing_and_tells_what_it_sees(tmp_path, capsys, monkey
     assert not list(tmp_path.iterdir())
 
 
+def test_a_dry_run_tells_why_it_ended_and_how_gentle_an_exploration_would_be(capsys):
+    base = vfpilco.task("cartpole")
+    ends = dataclasses.replace(base, ends=lambda q: True)
+    tried = dry_run(ends, dataclasses.replace(base.settings, gentle=0.2, slew=0.1))
+    assert tried.problems == ["It ended after 1 of 90 samples."] or "the task's end was reached" in tried.problems[0]
+    assert 0 < tried.explores["force"] <= 0.2
+    assert main(["learn", "cartpole", "--dry-run", "--gentle", "0.2"]) == 0
+    said = capsys.readouterr().out
+    assert "will go up to 20% of its limit" in said
+    assert "It answers as it should" in said
+
+
+def test_common_slips_in_a_task_are_told(tmp_path, monkeypatch, capsys):
+    base = vfpilco.task("cartpole")
+    plant = connect(base)
+    slips = {
+        "must be what makes it, got a CartPole": lambda: dataclasses.replace(base, plant=plant),
+        "index positions as": lambda: dataclasses.replace(base, cost=lambda q: q[..., 5] ** 2),
+        "it has 1 numbers for 2 positions": lambda: dataclasses.replace(base, start=vfpilco.GaussianStart((0,), (1,))),
+    }
+    for words, made in slips.items():
+        with pytest.raises(vfpilco.UserError, match=words):
+            made().check()
+    with pytest.raises(vfpilco.UserError, match=r"The noise must be numbers in a tuple.*needs a comma"):
+        numbers_of(2e-3, "The noise")
+
+    class Silent(type(plant)):
+        def step(self, u):
+            super().step(u)
+
+    with pytest.raises(vfpilco.UserError, match="returned nothing at sample 1"):
+        execute(base, Silent(base.sampling_time, base.sensor), lambda q: np.zeros(1), 0)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "arm.py").write_text("")
+    assert "did you mean the file arm.py?" in refuse(capsys, ["learn", "arm"])
+
+
+def test_a_plant_that_fails_leaves_a_run_to_go_on_with(tmp_path, capsys):
+    file = tmp_path / "rig.py"
+    file.write_text(
+        "import vfpilco\nbase = vfpilco.task('cartpole')\n"
+        "class Rig(type(base.plant())):\n"
+        "    def step(self, u):\n        self.n = getattr(self, 'n', 0) + 1\n"
+        "        assert self.n < 5, 'cable'\n        return super().step(u)\n"
+        "import dataclasses\n"
+        "task = dataclasses.replace(base, plant=lambda: Rig(base.sampling_time, base.sensor))\n"
+    )
+    said = refuse(capsys, ["learn", file, "--out", tmp_path / "a", *TINY])
+    assert "cable" in said
+    assert "The 5 samples until then are kept" in said
+    assert f"learn {file} --out {tmp_path / 'a'} --resume" in said
+
+
 def test_wait_asks_before_every_trial(tmp_path):
     command = [sys.executable, "-m", "vfpilco", "learn", "cartpole", "--wait", "--out", str(tmp_path / "a"), *TINY]
     done = subprocess.run([*command, "--quiet"], input="\n\n", capture_output=True, text=True, timeout=300)
@@ -125,6 +179,7 @@ def test_wait_asks_before_every_trial(tmp_path):
     )
     assert nobody.returncode == 2
     assert "Nobody is there to press Enter" in nobody.stderr
+    assert not (tmp_path / "b").exists()
 
 
 # -- Gymnasium ---------------------------------------------------------------------------------------------------
@@ -156,6 +211,22 @@ def test_another_plant_can_be_put_under_a_task(capsys, tmp_path):
     for place, words in (("gym:Pendulum-v99", "cannot make"), ("ftp://x", "There is no plant at"), ("gym:", "cannot")):
         assert words in refuse(capsys, ["learn", "cartpole", "--plant", place, "--out", tmp_path / "a"])
     assert not (tmp_path / "a").exists()
+
+
+def test_a_run_remembers_the_plant_that_was_put_under_its_task(capsys, tmp_path):
+    file, run = EXAMPLES / "pendulum.py", tmp_path / "a"
+    assert main(["learn", str(file), "--plant", "gym:Pendulum-v1", "--out", str(run), "--quiet", *TINY]) == 0
+    folder = RunFolder(run)
+    assert folder.header()["plant"] == "gym:Pendulum-v1"
+    capsys.readouterr()
+    assert main(["evaluate", str(run), "--episodes", "1"]) == 0
+    assert "episode 1" in capsys.readouterr().out
+    folder.write_header({**folder.header(), "plant": "gym:Pendulum-v99"})
+    assert "Pendulum-v99" in refuse(capsys, ["evaluate", run])
+    assert "Pendulum-v99" in refuse(capsys, ["learn", file, "--out", run, "--resume", "--trials", "2"])
+    folder.write_header({**folder.header(), "plant": "gym:os:Evil-v0"})
+    assert "if you trust it" in refuse(capsys, ["evaluate", run])
+    assert "is a run of task" in refuse(capsys, ["evaluate", run, "--task", "cartpole"])
 
 
 def test_an_environment_that_does_not_fit_is_told():

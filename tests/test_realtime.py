@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import vfpilco
+from vfpilco.dryrun import dry_run
 from vfpilco.errors import PlantError
+from vfpilco.evaluate import evaluate
 from vfpilco.execute import execute
 from vfpilco.gp import Model
 from vfpilco.learner import Learner
@@ -114,6 +116,56 @@ def test_too_many_missed_deadlines_stop_the_plant_and_keep_the_data(tmp_path):
     partial = (tmp_path / "a/trials/000.partial.csv").read_text().splitlines()
     assert 8 <= len(partial) - 1 < 20
     assert len((tmp_path / "a/trials/000.timing.csv").read_text().splitlines()) >= 8
+
+
+class Hasty(Slow):
+    """Does not wait."""
+
+    def step(self, u):
+        return CartPole.step(self, u)
+
+
+def test_a_driver_that_does_not_wait_is_stopped_and_told(tmp_path):
+    _, task = quick_task(realtime=RealTime(most_missed=2), trials=1)
+    task = dataclasses.replace(task, plant=lambda: Hasty(0.005, task.sensor))
+    with pytest.raises(PlantError, match=r"3 samples came more than 5 ms too early.*does not wait"):
+        vfpilco.learn(task, out=tmp_path / "a", **SMALL)
+    assert not task.check()
+    tried = dry_run(task)
+    assert any("does not wait" in problem for problem in tried.problems)
+    assert any("Mend this" in sentence for sentence in tried.sentences())
+
+
+def test_an_evaluation_keeps_time_too_and_asks_before_every_episode():
+    plant, task = quick_task(realtime=RealTime(most_missed=1000), trials=1)
+    result = vfpilco.learn(task, **SMALL)
+    hearing = Asked()
+    found = evaluate(task, result.policy, 2, 0, hearing)
+    assert hearing.asked == [1, 2]
+    assert [row["cost"] for row in hearing.rows] == found.costs
+    plant.delays = dict.fromkeys(range(1, 20), 0.02)
+    with pytest.raises(PlantError, match="the plant was stopped"):
+        evaluate(dataclasses.replace(task, realtime=RealTime(most_missed=1)), result.policy, 1)
+
+
+class Asked(vfpilco.Watcher):
+    def __init__(self):
+        self.asked, self.rows = [], []
+
+    def ready(self, trial):
+        self.asked.append(trial)
+
+    def executed(self, row):
+        self.rows.append(row)
+
+
+def test_a_start_far_from_the_tasks_is_noted(tmp_path):
+    base = vfpilco.task("cartpole")
+    elsewhere = dataclasses.replace(base, start=vfpilco.GaussianStart((0.0, 3.1), (0.01, 0.01)))
+    hearing = Hearing()
+    vfpilco.learn(elsewhere, trials=1, out=tmp_path / "a", watch=hearing, **SMALL)
+    assert sum("The trial started with alpha at" in note for note in hearing.notes) == 2
+    assert base.far_from_start(np.array([0.0, 2 * np.pi])) is None  # whole turns do not matter
 
 
 def test_a_run_in_real_time_keeps_how_punctual_it_was(tmp_path):
