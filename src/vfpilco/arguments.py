@@ -14,6 +14,9 @@ import tyro
 from vfpilco.errors import UserError, unknown
 from vfpilco.settings import Settings
 
+PLAIN = (tyro.conf.DisallowNone, tyro.conf.FlagCreatePairsOff)
+"""No word None for what may be left out, and one flag where it takes one."""
+
 
 def parse(cls: Any, argv: list[str], command: str, **given: Any) -> Any:
     """The arguments as an instance of `cls`, with the given defaults; a wrong one is told in one sentence."""
@@ -28,7 +31,8 @@ def parse(cls: Any, argv: list[str], command: str, **given: Any) -> Any:
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            return tyro.cli(cls, args=argv, prog=f"vfpilco {command}", default=cls(**{**missing, **given}))
+            default = cls(**{**missing, **given})
+            return tyro.cli(cls, args=argv, prog=f"vfpilco {command}", default=default, config=PLAIN)
     except SystemExit as stopped:
         if not stopped.code:
             raise

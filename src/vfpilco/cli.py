@@ -45,6 +45,8 @@ def main(argv: list[str] | None = None) -> int:
             command(argv[0]).run(argv[1:])
     except UserError as error:
         return fail(str(error), 2)
+    except BrokenPipeError:  # nobody reads on, as in `vfpilco … | head`
+        raise
     except OSError as error:
         reason = error.strerror or error
         return fail(f"{error.filename or 'A file'} cannot be used ({reason}): choose another place or make room.", 2)

@@ -59,7 +59,7 @@ class Arguments:
     resume: bool = False
     """Go on with the run in --out, if there is one; what is not given is as it was, and --trials may be raised."""
     report: bool = True
-    """Write report.html, a page that shows what was learned; not with --quiet."""
+    """report.html, a page that shows what was learned; with --no-report, or --quiet, there is none."""
     open: bool = False
     """Open that page in the browser at once, and keep it up to date while the run learns."""
     tensorboard: bool = False

@@ -31,7 +31,7 @@ class Arguments:
     trial: int | None = None
     """Which trial, 0 for the exploration; the last one if not given."""
     predicted: bool = True
-    """Show what was predicted too."""
+    """What was predicted is shown too; not with --no-predicted."""
     fps: int = 20
     """Pictures per second of a film."""
     speed: float = 1.0
