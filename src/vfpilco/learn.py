@@ -132,6 +132,8 @@ def reopen(
     if trials > trials_then:
         folder.write_header({**header, "trials": trials})
     learner.restore()
+    if plant is not None and len(learner.result.successes) >= trials:
+        watch.note(f"The run has made all of its {trials} trials: ask for more with --trials to go on.")
     return learner
 
 

@@ -56,7 +56,7 @@ def run(argv: list[str]) -> None:
         print(json.dumps({**summary, "costs": found.costs, "successes": found.successes}))
         return
     print(f"{args.run}: {sum(found.successes)} of {args.episodes} episodes succeeded ({summary['success_rate']:.0%})")
-    mean, std, worst = (short(summary[f"cost_{name}"]) for name in ("mean", "std", "worst"))
-    print(f"cost {mean} ± {std}, worst {worst}")
+    mean, worst = short(summary["cost_mean"]), short(summary["cost_worst"])
+    print(f"cost {mean} ± {summary['cost_std']:.{1 if summary['cost_mean'] >= 10 else 3}f}, worst {worst}")
     for measure in task.measures:
         print(f"{measure.name} {summary['measures'][measure.name]:.3g} {measure.unit}")
