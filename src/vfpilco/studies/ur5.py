@@ -97,7 +97,10 @@ CIRCLE = Study(
     summary="a six-joint arm draws a circle, from joint angles alone",
     task="ur5",
     trials=3,
-    configurations=(Configuration("default", {}),),
+    configurations=(
+        Configuration("default", {}),
+        Configuration("paper", {"kernel": "se", "prior_mean": "zero", "noise": "white"}),
+    ),
     figure=_figure,
     table=_table,
     published_runs=10,

@@ -21,13 +21,15 @@ SAMPLING_TIME = 0.02
 HORIZON = 200
 SENSOR = GaussianNoise((1e-3,) * 6)
 SETTINGS = Settings(
-    prior_mean="zero",
-    kernel="se",
+    kernel="se + linear(angles, rates, inputs)",
+    noise="correlated",  # a sample's movement is smaller than the noise of its measurement
     policy="linear-rbf",
     particles=200,
     basis_functions=400,
+    steps=400,
     learning_rate=4e-3,
     final_learning_rate=1e-3,
+    credit=0.9,
     clip=3.0,
 )
 
