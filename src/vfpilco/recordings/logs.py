@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from vfpilco.errors import UserError
-from vfpilco.recordings.channels import UNITS, Channels, column_of, plain, time_column
+from vfpilco.recordings.channels import UNITS, Channels, columns_of, plain, time_column
 from vfpilco.recordings.findings import Finding, Findings, worst
 from vfpilco.recordings.table import Table, decimals, read_table
 from vfpilco.recordings.times import check_repeated, check_times, to_seconds
@@ -71,7 +71,7 @@ def read_recording(path: Path, channels: Channels) -> Recording:
     check_width(table.rows, table.lines, len(table.names), findings)
     times = _times(table, channels, findings)
     names = [channel.name for channel in (*channels.positions, *channels.inputs)]
-    places = [column_of(name, table.names, path) for name in names]
+    places = columns_of(names, table.names, path)
     _tell_ignored(table, places, findings)
     d_q = len(channels.positions)
     columns, resolution = [], []

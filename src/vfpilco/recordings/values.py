@@ -27,7 +27,10 @@ def to_numbers(cells: list[str], lines: list[int], name: str, findings: Findings
             sentence = f"{name} has no value: fill the cell, or cut the file here."
             findings.add("error", "missing", lines[i], sentence, name)
         elif value is None:
-            sentence = f"{name} is {cell[:40]!r}, which is no number: mend the cell, or cut the file here."
+            both = (
+                "write one decimal point or comma, and none between thousands" if number(cell.replace(".", "")) else ""
+            )
+            sentence = f"{name} is {cell[:40]!r}, which is no number: {both or 'mend the cell, or cut the file here'}."
             findings.add("error", "not a number", lines[i], sentence, name)
         else:
             sentence = f"{name} is {cell[:40]}, which is not finite: look at the sensor, or cut the file here."
