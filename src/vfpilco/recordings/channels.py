@@ -15,7 +15,7 @@ from vfpilco.task import Input, Position, Task
 SECONDS = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "millis": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6}
 SECONDS |= {"micros": 1e-6, "ns": 1e-9}
 """How long a unit of time is."""
-UNITS = {"deg": ("rad", np.pi / 180), "°": ("rad", np.pi / 180), "degrees": ("rad", np.pi / 180)}
+UNITS: dict[str, tuple[str, float]] = dict.fromkeys(("deg", "°", "degree", "degrees"), ("rad", np.pi / 180))
 UNITS |= {"mm": ("m", 1e-3), "cm": ("m", 1e-2), "mV": ("V", 1e-3), "mA": ("A", 1e-3), "mN": ("N", 1e-3)}
 """Units that are turned into another one."""
 TIME = re.compile(r"(t|time|times|time[ _-]?stamp|elapsed|seconds|millis|micros)([ _]?(?:s|sec|ms|us|µs|μs|ns))?", re.I)
@@ -119,8 +119,13 @@ def guess(names: Sequence[str], positions: Sequence[str], inputs: Sequence[str],
     )
 
 
+def converted(unit: str) -> tuple[str, float]:
+    """The unit that a unit is turned into, and by which factor; itself if it is kept."""
+    return UNITS.get(unit) or UNITS.get(unit.lower()) or (unit, 1.0)
+
+
 def _base(unit: str | None) -> str:
-    return UNITS[unit][0] if unit in UNITS else unit or ""
+    return converted(unit or "")[0]
 
 
 def _is_angle(name: str, units: dict[str, str], said: set[str]) -> bool:

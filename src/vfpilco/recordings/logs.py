@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from vfpilco.errors import UserError
-from vfpilco.recordings.channels import UNITS, Channels, columns_of, plain, time_column
+from vfpilco.recordings.channels import Channels, columns_of, converted, plain, time_column
 from vfpilco.recordings.findings import Finding, Findings, worst
 from vfpilco.recordings.table import Table, decimals, read_table
 from vfpilco.recordings.times import check_repeated, check_times, to_seconds
-from vfpilco.recordings.values import check_constant, check_input, check_width, to_numbers, unwrapped
+from vfpilco.recordings.values import check_constant, check_degrees, check_input, check_width, to_numbers, unwrapped
 from vfpilco.task import Task
 from vfpilco.trial import Trial
 
@@ -84,9 +84,11 @@ def read_recording(path: Path, channels: Channels) -> Recording:
     keep = check_repeated(times, table.lines, findings)
     lines = [line for line, kept in zip(table.lines, keep, strict=True) if kept]
     times, raw, u = times[keep], values[keep, :d_q], values[keep, d_q:]
-    q = np.column_stack(
-        [unwrapped(p, column, lines, findings) for p, column in zip(channels.positions, raw.T, strict=True)]
-    )
+    q = raw.copy()
+    for i, p in enumerate(channels.positions):
+        said = plain(table.names[places[i]])[1] is not None
+        if said or not check_degrees(p, raw[:, i], table.header, findings):
+            q[:, i] = unwrapped(p, raw[:, i], lines, findings)
     check_times(times, lines, channels.sampling_time, findings)
     for channel, column in zip(channels.inputs, u.T, strict=True):
         check_input(channel, column, lines, findings)
@@ -127,7 +129,7 @@ def _factor(table: Table, place: int, channels: Channels, i: int, findings: Find
     unit = plain(table.names[place])[1]
     if unit is None or not channel.unit or unit == channel.unit:
         return 1.0
-    goal, factor = UNITS.get(unit, ("", 1.0))
+    goal, factor = converted(unit)
     if goal == channel.unit:
         findings.add("remark", "unit", table.header, f"{channel.name} is turned from {unit} into {goal}.", channel.name)
         return factor

@@ -131,7 +131,7 @@ def _check_dialect(path: Path, header: int, first: str, separator: str, others: 
         other = next((each for each in SEPARATORS if each in _unquoted(text)), separator)
         if other != separator and text.count(other) >= width != text.count(separator):
             raise UserError(
-                f"{path} separates the names of the columns by {words[separator]} and the samples, from line {line} on, "
+                f"{path} separates the names of the columns by {words[separator]} and the samples from line {line} on "
                 f"by {words[other]}: write it with the same separator throughout."
             )
     if separator == "," and not any(re.search(r'[."]', text) for _, text in others):
