@@ -28,6 +28,7 @@ from vfpilco.particles import Rollout, Simulator
 from vfpilco.plants.base import Plant
 from vfpilco.policies import Params, Policy
 from vfpilco.realtime import Punctuality
+from vfpilco.replay import difference
 from vfpilco.representation import TrainingSet
 from vfpilco.runfolder import RunFolder
 from vfpilco.sensors import Spreading, described
@@ -242,6 +243,9 @@ class Learner:
         self.result.model = Model.from_arrays(*self.folder.arrays("models", asked))
         self.result.policy = self.folder.policy(asked)
         predicted = Rollout(**self.folder.arrays("predictions", asked)[0])  # pyright: ignore
+        said = difference(self.result.policy, trial, self.task.limits)
+        if said:
+            self.watch.note(f"Trial {asked}: {said}")
         self.record_policy(asked, trial, predicted)
 
     # -- what serves them ----------------------------------------------------------------------------------------
