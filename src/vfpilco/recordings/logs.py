@@ -15,6 +15,7 @@ from vfpilco.recordings.times import check_repeated, check_times, to_seconds
 from vfpilco.recordings.values import check_constant, check_degrees, check_input, check_width, to_numbers, unwrapped
 from vfpilco.task import Task
 from vfpilco.trial import Trial
+from vfpilco.words import count, seconds
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def _times(table: Table, channels: Channels, findings: Findings) -> np.ndarray:
                 f"{table.path} has no column of times among {', '.join(table.names)}: name it 't' or 'time', or say "
                 "how fast it was sampled (--rate)."
             )
-        sentence = f"there is no column of times: samples are taken to be {channels.sampling_time:.4g} s apart."
+        sentence = f"there is no column of times: samples are taken to be {seconds(channels.sampling_time)} apart."
         findings.add("remark", "no time", table.header, sentence)
         return np.arange(len(table.rows)) * channels.sampling_time
     place, unit = found
@@ -144,8 +145,8 @@ def _check_length(steps: int, channels: Channels, line: int, findings: Findings)
             "error",
             "too short",
             line,
-            f"there are {steps + 1} samples, too few for a memory of {channels.memory}: at least {channels.memory + 3} "
-            "are needed; record longer.",
+            f"{count(steps + 1, 'sample')} {'is' if steps == 0 else 'are'} too few for a memory of {channels.memory}: "
+            f"record at least {channels.memory + 3}.",
         )
     elif channels.horizon is not None and steps < channels.horizon:
         sentence = f"the trial ends after {steps} of the task's {channels.horizon} steps: fine if it was meant to."

@@ -8,6 +8,7 @@ from vfpilco.recordings.channels import Channels
 from vfpilco.recordings.findings import Findings
 from vfpilco.recordings.table import number
 from vfpilco.task import Input, Position
+from vfpilco.words import readable
 
 TURN = 2 * np.pi
 LEAP, OFTEN, MANY = np.pi / 2, 0.05, 4
@@ -126,8 +127,8 @@ def check_input(channel: Input, values: np.ndarray, lines: list[int], findings: 
             "warning",
             "beyond limit",
             lines[i],
-            f"{channel.name} is {values[i]:.4g}, beyond its limit of {channel.limit:.4g}: log what was really applied, "
-            "or raise the limit in the task.",
+            f"{channel.name} is {readable(values[i])}, beyond its limit of {readable(channel.limit)}: log what was "
+            "really applied, or raise the limit in the task.",
             channel.name,
         )
     least = max(10, len(values) // 4)
