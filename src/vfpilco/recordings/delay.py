@@ -22,8 +22,10 @@ MOST_SAMPLES = 150
 MOST_STRETCHES = 4
 LIKELY, CLEAR = 0.9, 0.999
 """How probable a delay must be to be told, and to be told without doubt."""
-LATE = 12.0
-"""By how much, in log evidence, a delay of -1 must be better: up to 9 were seen where inputs answer to positions."""
+LATE = 6.0
+"""By how much, in log evidence per position and two positions at least, a delay of -1 must be better than all others:
+where inputs answer to positions it may seem better by half as much.
+"""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Delay:
     """That of inputs that do nothing."""
     late: float = -np.inf
     """That of inputs that are logged one line late."""
+    positions: int = 1
+    """How many positions the evidence is of."""
 
     @property
     def probabilities(self) -> np.ndarray:
@@ -48,7 +52,8 @@ class Delay:
     @property
     def logged_late(self) -> bool:
         """Whether the inputs seem to be logged one line late: next best must be no delay."""
-        return bool(self.logs) and self.late - max(self.logs) > LATE and int(np.argmax(self.logs)) == 0
+        least = LATE * max(self.positions, 2)
+        return bool(self.logs) and self.late - max(self.logs) > least and int(np.argmax(self.logs)) == 0
 
     @property
     def samples(self) -> int | None:
@@ -106,7 +111,7 @@ def find_delay(
                     if i in judged:
                         logs[d] += found.log
                         used = True
-    delay = Delay(tuple(logs[d] for d in range(MOST_DELAY + 1)) if used else (), logs[None], logs[-1])
+    delay = Delay(tuple(logs[d] for d in range(MOST_DELAY + 1)) if used else (), logs[None], logs[-1], len(judged))
     return delay, seen[-1 if delay.logged_late else max(range(MOST_DELAY + 1), key=lambda d: logs[d])]
 
 
