@@ -85,7 +85,7 @@ def test_asking_goes_on_beyond_the_trials_of_the_task_and_settings_stay(tmp_path
     vfpilco.tell(run, short, [explored(task, plant, 0)], **SMALL)
     vfpilco.ask(run, short, m_u=2)
     assert RunFolder(run).header()["settings"]["m_u"] == 2
-    with pytest.raises(vfpilco.UserError, match="learned with m_u 2, got 1"):
+    with pytest.raises(vfpilco.UserError, match=r"learned with m_u 2, got 1: .* may change until the first policy"):
         vfpilco.ask(run, short, m_u=1)
     vfpilco.tell(run, short, [explored(task, plant, 1)])
     assert vfpilco.ask(run, short).trial == 2
@@ -158,7 +158,10 @@ def test_the_next_policy_is_written_as_an_export_too(tmp_path, elsewhere, monkey
     vfpilco.tell(run, task, [explored(task, plant, 0)], **SMALL)
     drawn = Drawn(monkeypatch)
     assert main(["ask", run, "--to", "c", "--export", str(out / "c")]) == 0
-    assert f"export    {out / 'c'}: README.md, policy.h, policy.c\n" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"export    {out / 'c'}: README.md, policy.h, policy.c\n" in said
+    assert "vfpilco export" not in said
+    assert f"vfpilco tell {run} TRIAL.CSV\n" in said
     assert "slew" in (out / "c/policy.c").read_text()
     assert main(["ask", run, "--to", "numpy", "--export", str(out / "numpy"), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -167,6 +170,9 @@ def test_the_next_policy_is_written_as_an_export_too(tmp_path, elsewhere, monkey
     assert main(["ask", run, "--json"]) == 0
     assert "export" not in json.loads(capsys.readouterr().out)
     assert drawn.times == 3
+    assert main(["ask", run]) == 0
+    said = capsys.readouterr().out
+    assert said.index(f"vfpilco export {run} --to c --out NEW_FOLDER") < said.index(f"vfpilco tell {run} TRIAL.CSV")
 
 
 def test_an_export_that_cannot_be_is_refused_before_anything_is_learned(tmp_path, elsewhere, monkeypatch, capsys):
@@ -188,6 +194,39 @@ def test_an_export_that_cannot_be_is_refused_before_anything_is_learned(tmp_path
     assert "onnx is needed: pip install" in refused("--to", "onnx", "--export", out)
     assert drawn.times == 0
     assert not out.exists()
+
+
+def test_settings_are_not_given_to_ask(tmp_path, elsewhere, capsys):
+    task, plant = elsewhere
+    vfpilco.tell(tmp_path / "run", task, [explored(task, plant, 0)], **SMALL)
+    for words in (["--basis-functions", "9"], ["--m_u=2"]):
+        assert main(["ask", str(tmp_path / "run"), *words]) == 2
+        said = one_sentence(capsys.readouterr().err)
+        assert (
+            f"{words[0]} is a setting, and a run keeps those that it was begun with: give it to the vfpilco tell"
+            in said
+        )
+
+
+def test_runs_told_of_trials_are_listed_with_what_they_wait_for(tmp_path, elsewhere, monkeypatch, capsys):
+    task, plant = elsewhere
+    run = tmp_path / "runs/cart-pole-on-the-bench"
+    vfpilco.tell(run, task, [explored(task, plant, 0)], **SMALL)
+
+    def state():
+        assert main(["runs", str(tmp_path), "--json"]) == 0
+        return json.loads(capsys.readouterr().out)[0]["state"]
+
+    assert state() == "told"
+    RunFolder(run).write_arrays("checkpoint.safetensors", {"a": np.zeros(1)})
+    assert state() == "interrupted"
+    (run / "checkpoint.safetensors").unlink()
+    RunFolder(run).add_arrays("predictions", 1, {"a": np.zeros(1)})
+    assert state() == "waiting"
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["runs", str(tmp_path / "runs")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1].split() == ["cart-pole-on-the-bench", "cartpole", "0", "0", "of", "5", "waiting"]
 
 
 def test_nothing_told_nothing_asked(tmp_path, elsewhere, capsys):

@@ -50,7 +50,7 @@ def tell(
         called = names or [f"Trial {i} of those told" for i in range(1, len(trials) + 1)]
         check_different([*learner.result.trials, *trials], [*files, *called])
         if not folder.has("run.json"):
-            begin(learner)
+            begin(learner, told=True)
         for trial in trials:
             learner.hear(trial)
         return learner.result
@@ -84,7 +84,7 @@ def ask(run: str | Path, task: Task, *, watch: Watcher | None = None, **settings
     task.check()
     header = folder.header()
     with folder.held():
-        if settings and not folder.has("models/001.safetensors"):
+        if settings:
             header = change_settings(folder, header, task, settings)
         trial = 1 + sum(row["kind"] == "policy" for row in folder.results())
         trials = max(trial, int(header["trials"]))
@@ -96,7 +96,19 @@ def ask(run: str | Path, task: Task, *, watch: Watcher | None = None, **settings
 
 
 def change_settings(folder: RunFolder, header: dict[str, Any], task: Task, settings: dict[str, Any]) -> dict[str, Any]:
-    """Write other settings down for a run that has no policy yet."""
+    """Write other settings down for a run that has no policy yet; one that has is told to keep them."""
+    if not isinstance(header.get("settings"), dict):
+        return header  # Told when the run is opened.
+    changed = {name: value for name, value in settings.items() if header["settings"].get(name) != value}
+    if changed and folder.has("models/001.safetensors"):
+        then = ", ".join(f"{name} {header['settings'].get(name)}" for name in changed)
+        raise UserError(
+            f"{folder.path} was learned with {then}, got {', '.join(map(str, changed.values()))}: settings (and "
+            "--inspected, which sets some) may change until the first policy; leave them out, or tell its trials to a "
+            "new run."
+        )
+    if not changed:
+        return header
     chosen = dataclasses.replace(Settings(**header["settings"]), **settings)
     chosen.check(trials=header["trials"], seed=header["seed"], horizon=task.horizon)
     header = {**header, "settings": dataclasses.asdict(chosen)}
