@@ -93,6 +93,6 @@ def sentences(run: Path, asked: Asked, policy: str, made: Export | None) -> list
     mean, low, high = (short(asked.predicted_cost[name]) for name in ("mean", "low", "high"))
     expected = f"expected  cost {mean}, 95 % between {low} and {high}"
     export = f"export    {made.folder}: {', '.join(made.files)}" if made else ""
-    write = f"next      vfpilco export {run} --to c --out NEW_FOLDER, for the machine (or --to onnx, --to numpy)"
+    write = f"next      make it a program (c, onnx or numpy): vfpilco export {run} --to c --out NEW_FOLDER"
     then = f"then      run it on the machine, log the trial, and: vfpilco tell {run} TRIAL.CSV"
     return [f"policy    {policy}", *([export, expected] if made else [expected, write]), then]

@@ -133,7 +133,7 @@ def _caption(p: PositionSeen) -> str:
 def _delay(axis: Any, seen: Inspection) -> None:
     """The log evidence of every delay, over that of inputs that do nothing."""
     delay = seen.delay
-    axis.set_title(textwrap.fill(f"delay: {delay.sentence}", 50), fontsize=9, loc="left")
+    axis.set_title(textwrap.fill(f"delay: {delay.sentence}", 46), fontsize=9, loc="left")
     axis.set_xlabel("delay from input to motion [samples]")
     axis.set_ylabel("log evidence\nover no input [nats]")
     if not delay.logs:
