@@ -15,9 +15,11 @@ from vfpilco.recordings.inspection import inspect, inspect_recordings
 from vfpilco.recordings.logs import read_recording
 from vfpilco.recordings.quantisation import find_step
 from vfpilco.recordings.suggestion import as_code
+from vfpilco.recordings.takeover import settings_from
 from vfpilco.sensors import GaussianNoise, Quantised
 from vfpilco.tasks.furuta import ENCODERS
 from vfpilco.trialfile import trial_to_csv
+from vfpilco.words import count, readable, seconds
 
 STEP = 2 * np.pi / 4096
 H = 1 / 30
@@ -92,6 +94,38 @@ def test_positions_that_follow_their_command_are_exact_beside_a_camera():
     trial = execute(task, task.plant(), task.exploring(0, 0), 0)
     seen = inspect(np.arange(len(trial.q)) * task.sampling_time, trial.q, trial.u, Channels.of(task))
     assert as_code(seen.suggested()["sensor"]) == "Quantised((0.001, 0.001, 0, 0))" == as_code(task.sensor)
+
+
+@pytest.mark.parametrize(("machine", "seed"), [(cartpole, 0), (cartpole, 3), (furuta, 0)])
+def test_inputs_that_are_logged_one_line_late_are_told(cart, rotary, machine, seed):
+    times, q, u = machine(seed, 0)
+    late = np.concatenate([np.zeros((1, 1)), u])
+    seen = inspect(times, q, late, cart if machine is cartpole else rotary)
+    assert seen.delay.samples == -1, (seen.delay.logs, seen.delay.late)
+    assert "inputs seem to be logged one line late" in seen.delay.sentence
+    assert seen.suggested()["m_u"] == 1
+    assert "moved up by one line" in seen.reasons()["m_u"]
+
+
+def test_settings_are_not_taken_over_from_inputs_that_are_logged_late(tmp_path):
+    _, q, u = cartpole(0, 0)
+    late = np.concatenate([np.zeros((1, 1)), u])
+    (tmp_path / "late.csv").write_text(trial_to_csv(q, late[:-1], H, ["p", "alpha", "force"]))
+    with pytest.raises(vfpilco.UserError, match=r"late\.csv seem to be logged one line late: move them up by one line"):
+        settings_from([tmp_path / "late.csv"], vfpilco.task("cartpole"))
+
+
+@pytest.mark.parametrize("gain", [0.2, 1.0])
+def test_inputs_that_answer_to_the_positions_are_not_logged_late(cart, gain):
+    plant = CartPole(H, GaussianNoise((1e-3, 2e-3)), substeps=4)
+    q, u = [plant.reset(0)], []
+    for t in range(90):
+        p, alpha = q[-1]
+        speed = (q[-1] - q[max(t - 1, 0)]) / H
+        asked = p - np.sin(alpha) + 0.3 * speed @ (1, -1) + 0.8 * np.sin(2.1 * t * H)
+        u.append(10 * np.tanh(gain * np.array([asked])))
+        q.append(plant.step(u[-1]))
+    assert inspect(np.arange(91) * H, np.array(q), np.array(u), cart).delay.samples != -1
 
 
 def test_a_recording_without_drive_does_not_tell_the_delay(cart):
@@ -193,6 +227,12 @@ def test_printed_digits_are_told_from_steps(seed):
 def test_too_few_values_have_no_step():
     assert find_step(np.zeros(50)) is None
     assert find_step(np.array([0.0, 1.0, np.nan])) is None
+
+
+def test_numbers_are_written_as_a_person_reads_them():
+    assert [count(n, "sample") for n in (0, 1, 21)] == ["0 samples", "1 sample", "21 samples"]
+    assert [readable(v) for v in (-0.0, 123456.7, 0.00123456, 12.0)] == ["0", "123457", "0.001235", "12"]
+    assert [seconds(v, 3) for v in (4.22, 0.0333333, 1.5e-5, 0.0)] == ["4.22 s", "33.3 ms", "15 µs", "0 s"]
 
 
 # -- the command -------------------------------------------------------------------------------------------------

@@ -187,6 +187,35 @@ def test_wrapped_angles_are_followed_by_whole_turns(log, lines, trial):
     np.testing.assert_allclose(found.q[:, 1], turning, atol=1e-12)
 
 
+def with_angle(lines: list[str], angle: np.ndarray, name: str = "alpha") -> list[str]:
+    """The lines with another angle."""
+    rows = (",".join([t, p, repr(float(a)), f]) for (t, p, _, f), a in zip(map(cells, lines[1:]), angle, strict=True))
+    return [f"t,p,{name},force", *rows]
+
+
+@pytest.mark.parametrize("wrap", [None, 180.0, 360.0])
+def test_degrees_are_refused_unless_the_header_says_the_unit(log, lines, trial, wrap):
+    degrees = np.rad2deg(trial.q[:, 1] + np.linspace(0, 9, 91))
+    degrees = degrees if wrap is None else (degrees + 360 - wrap) % 360 - 360 + wrap
+    found, findings = log(with_angle(lines, degrees))
+    assert (found, findings) == (None, [("error", "degrees", 1, "alpha")])
+    found, findings = log(with_angle(lines, degrees, "alpha [Deg]"))
+    assert {f[1] for f in findings} <= {"unit", "wrapped"}
+    np.testing.assert_allclose(np.diff(found.q[:, 1]), np.diff(trial.q[:, 1]) + 0.1, atol=1e-9)
+    assert log(with_angle(lines, degrees, "alpha [rad]"))[0] is not None
+
+
+def test_many_turns_in_radians_are_told_and_learned_from(log, lines, trial):
+    turning = trial.q[:, 1] + np.linspace(0, 60, 91)
+    found, findings = log(with_angle(lines, turning))
+    assert findings == [("warning", "degrees", 1, "alpha")]
+    np.testing.assert_array_equal(found.q[:, 1], turning)
+    assert log(with_angle(lines, turning, "alpha [rad]"))[1] == []
+    found, findings = log(with_angle(lines, np.arctan2(np.sin(turning), np.cos(turning))))
+    assert {f[1] for f in findings} == {"wrapped"}
+    np.testing.assert_allclose(found.q[:, 1], turning, atol=1e-9)
+
+
 def test_a_position_that_is_no_angle_and_jumps_by_a_turn_is_told(log, lines):
     bad = list(lines)
     for line in range(60, 93):
@@ -218,9 +247,8 @@ def test_length(log, lines, trial):
     np.testing.assert_array_equal(found.q, trial.q)
 
 
-def test_rows_with_too_many_cells_hint_at_decimal_commas(log, lines):
-    bad = [lines[0], *("0,03,0,1,0,2,1,5" for _ in range(3))]
-    findings = log(bad)[1]
+def test_rows_with_too_many_cells_are_told(log, lines):
+    findings = log([lines[0], *("1,3,7,1,9,2,1,5" for _ in range(3))])[1]
     assert ("error", "too many cells", 2, None) in findings
     assert log([lines[0], *(f"{line},," for line in lines[1:])])[1] == []
 
@@ -244,10 +272,32 @@ def refused(path: Path, task) -> str:
 def test_missing_and_ambiguous_columns(tmp_path, lines, task):
     path = tmp_path / "log.csv"
     path.write_text("\n".join(["t,p,alhpa,force", *lines[1:]]))
-    assert "no column" in refused(path, task)
-    assert "did you mean 'alhpa'?" in refused(path, task)
+    said = "has no column called 'alpha', but t, p, alhpa, force: did you mean 'alhpa'? Call it 'alpha' in the file."
+    assert said in refused(path, task)
+    path.write_text("\n".join(["t,p,Alpha_deg,u", *lines[1:]]))
+    said = "has no columns called 'alpha' and 'force', but t, p, Alpha_deg, u: did you mean 'Alpha_deg'?"
+    assert f"{said} Call it 'alpha [deg]' in the file." in refused(path, task)
+    path.write_text("\n".join(["t,p,alpha,u", *lines[1:]]))
+    assert "rename the one that is 'force', or add it" in refused(path, task)
     path.write_text("\n".join(["t,p,alpha,force,P [mm]", *lines[1:]]))
     assert "2 columns called 'p'" in refused(path, task)
+
+
+def test_decimal_commas_and_mixed_separators_are_told_as_such(tmp_path, lines, task):
+    path = tmp_path / "log.csv"
+    rows = [[f"{float(cell):.4f}".replace(".", ",") if cell else "" for cell in cells(line)] for line in lines[1:]]
+    for header in (lines[0], f"{lines[0]},a,b,c,d,e,f"):
+        path.write_text("\n".join([header, *(",".join(row) for row in rows)]))
+        assert "has decimal commas and commas between the columns, as line 2 shows" in refused(path, task)
+    path.write_text("\n".join([lines[0], *(";".join(row) for row in rows)]))
+    assert "names of the columns by commas and the samples from line 2 on by semicolons" in refused(path, task)
+    path.write_text("\n".join([lines[0].replace(",", ";"), *lines[1:]]))
+    assert "names of the columns by semicolons and the samples from line 2 on by commas" in refused(path, task)
+    path.write_text("\n".join([lines[0].replace(",", " "), *lines[1:]]))
+    assert "'t p alpha force', which reads as the name of one column" in refused(path, task)
+    path.write_text("\n".join([lines[0].replace(",", ";"), *(";".join(["1.000,5", *row[1:]]) for row in rows)]))
+    _, findings = read_log(path, task)
+    assert "t is '1.000,5', which is no number: leave out what separates thousands" in findings[0].sentence
 
 
 def test_what_is_no_such_file_is_refused_in_one_sentence(tmp_path, lines, task):

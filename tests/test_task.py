@@ -15,6 +15,7 @@ from vfpilco import Input, Position
         ({"cost": lambda q: q[..., 7] / 0}, "failed|not finite|wrong shape"),
         ({"cost": lambda q: jnp.log(q[..., 0])}, "not finite"),
         ({"inputs": (Input("force", "N", -1.0),)}, "limit of input 'force'"),
+        ({"positions": (Position("p", "m"), Position("alpha", "deg", angle=True))}, "'alpha' must be in radians"),
         ({"positions": (Position("p", "m"), Position("p", "rad"))}, "different names"),
         ({"positions": (Position("t", "m"), Position("p", "rad"))}, "different names"),
         ({"positions": Position("p", "m")}, r"tuple of vfpilco.Position, got a Position: .* comma"),

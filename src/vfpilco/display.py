@@ -212,10 +212,17 @@ def _band(predicted: dict[str, float]) -> str:
 def runs_table(runs: list[dict[str, Any]], folder: Path) -> Table:
     """The table of runs in a folder; what is wrong with a damaged one stands below it."""
     colours = {"running": "cyan", "finished": "green", "interrupted": "yellow", "damaged": "red"}
+    colours |= {"waiting": "cyan", "told": "cyan"}
     problems = [run["problem"] for run in runs if run["problem"]]
-    table = Table(header_style="bold", caption=escape("\n".join(problems)) or None, caption_justify="left")
-    for name in ("run", "task", "seed", "trials", "best cost", "success", "state"):
-        table.add_column(name, justify="right" if name in ("seed", "trials", "best cost") else "left", overflow="fold")
+    caption = escape("\n".join(problems)) or None
+    # No lines between columns: 80 characters are few, and only names may need several rows.
+    table = Table(
+        header_style="bold", caption=caption, caption_justify="left", box=None, pad_edge=False, padding=(0, 1)
+    )
+    for name in ("run", "task"):
+        table.add_column(name, overflow="fold")
+    for name in ("seed", "trials", "best\ncost", "success", "state"):
+        table.add_column(name, justify="left" if name in ("success", "state") else "right", no_wrap=True)
     for run in runs:
         best, success = run["best_cost"], run["first_success"]
         table.add_row(
@@ -224,7 +231,7 @@ def runs_table(runs: list[dict[str, Any]], folder: Path) -> Table:
             "" if run["seed"] is None else str(run["seed"]),
             "" if run["trials"] is None else f"{run['done']} of {run['trials']}",
             "" if best is None else short(best),
-            "" if not run["done"] else "no" if success is None else f"from trial {success}",
+            "" if not run["done"] else "no" if success is None else f"trial {success}",
             f"[{colours[run['state']]}]{run['state']}[/]",
         )
     return table

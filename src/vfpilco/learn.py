@@ -73,8 +73,8 @@ def new(
     return Learner(task, plant, chosen, int(seed), int(trials), folder, watch)
 
 
-def begin(learner: Learner) -> None:
-    """Write down what the run is, in its folder, which is held."""
+def begin(learner: Learner, told: bool = False) -> None:
+    """Write down what the run is, in its folder, which is held; `told` if its trials happen elsewhere."""
     assert learner.folder is not None
     check_free(learner.folder.path)
     learner.folder.write_header(
@@ -87,6 +87,7 @@ def begin(learner: Learner) -> None:
             "trials": learner.trials,
             "versions": versions(),
             "machine": machine(),
+            **({"told": True} if told else {}),
         }
     )
 

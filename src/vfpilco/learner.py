@@ -27,6 +27,7 @@ from vfpilco.optimise import improve, start
 from vfpilco.particles import Rollout, Simulator
 from vfpilco.plants.base import Plant
 from vfpilco.policies import Params, Policy
+from vfpilco.replay import difference
 from vfpilco.representation import TrainingSet
 from vfpilco.runfolder import RunFolder
 from vfpilco.sensors import Spreading, described
@@ -241,6 +242,9 @@ class Learner:
         self.result.model = Model.from_arrays(*self.folder.arrays("models", asked))
         self.result.policy = self.folder.policy(asked)
         predicted = Rollout(**self.folder.arrays("predictions", asked)[0])  # pyright: ignore
+        said = difference(self.result.policy, trial, self.task.limits)
+        if said:
+            self.watch.note(f"Trial {asked}: {said}")
         self.record_policy(asked, trial, predicted)
 
     # -- what serves them ----------------------------------------------------------------------------------------

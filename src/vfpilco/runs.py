@@ -12,7 +12,11 @@ from vfpilco.task import Task
 
 
 def summary(folder: RunFolder) -> dict[str, Any]:
-    """A run in a few words: task, seed, trials, best cost, success, and whether it is running, finished or damaged."""
+    """A run in a few words: task, seed, trials, best cost, success, and its state.
+
+    That is running, finished, interrupted or damaged; of a run whose trials happen elsewhere also told (it is to be
+    asked for a policy) or waiting (for the log of that policy's trial).
+    """
     row: dict[str, Any] = dict.fromkeys(("task", "seed", "trials", "best_cost", "first_success", "problem"))
     row = {"run": str(folder.path), "state": "damaged", "done": 0, **row}
     try:
@@ -26,12 +30,19 @@ def summary(folder: RunFolder) -> dict[str, Any]:
         busy = folder.busy
         if not busy:
             folder.check()
-        row["state"] = "running" if busy else "finished" if finished else "interrupted"
+        row["state"] = "running" if busy else "finished" if finished else _stands(folder, header, len(done))
     except UserError as error:
         row["problem"] = str(error)
     except (OSError, KeyError, TypeError, ValueError) as error:
         row["problem"] = f"{folder.path} does not describe a run of this version ({error})."
     return row
+
+
+def _stands(folder: RunFolder, header: dict[str, Any], done: int) -> str:
+    """How a run stands that is not finished and not at work: one that is told of trials may wait for the next."""
+    if not header.get("told") or folder.has("checkpoint.safetensors"):
+        return "interrupted"
+    return "waiting" if folder.has(f"predictions/{done + 1:03d}.safetensors") else "told"
 
 
 def task_of(folder: RunFolder, given: str | None = None) -> Task:

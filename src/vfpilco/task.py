@@ -214,6 +214,8 @@ class Task:
         for p in self.positions:
             if not (np.isfinite(p.scale) and p.scale > 0):
                 raise UserError(f"The scale of {p.name!r} must be positive, got {p.scale}: give it in {p.unit}.")
+            if p.angle and str(p.unit).lower() in ("deg", "degree", "degrees", "°"):
+                raise UserError(f"The angle {p.name!r} must be in radians, got the unit {p.unit!r}: convert it to rad.")
             if p.commanded is not None and p.commanded not in {i.name for i in self.inputs}:
                 raise UserError(
                     f"{p.name!r} is commanded by {p.commanded!r}, which is no input of task {self.name!r}: name one of "

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from vfpilco.comparison import cost_band
 from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import UserError
@@ -24,13 +26,15 @@ def tell(
     task: Task,
     trials: Sequence[Trial],
     *,
+    names: Sequence[object] = (),
     seed: int | None = None,
     watch: Watcher | None = None,
     **settings: Any,
 ) -> Result:
     """Add logged trials to the run in the folder `run`, which is begun if there is none.
 
-    The first trial after a policy was asked for is that policy's; all others count as exploration.
+    The first trial after a policy was asked for is that policy's, and a note tells if its inputs are not; all others
+    count as exploration. A trial that the run has already is refused; `names` are what to call the trials then.
     """
     known_settings(settings)
     task.check()
@@ -42,10 +46,22 @@ def tell(
             learner = reopen(task, None, folder, watch, seed=seed, settings=settings)
         else:
             learner = new(task, None, folder, watch, seed=seed, settings=settings)
-            begin(learner)
+        files = [folder.path / row["file"] for row in learner.result.rows]
+        called = names or [f"Trial {i} of those told" for i in range(1, len(trials) + 1)]
+        check_different([*learner.result.trials, *trials], [*files, *called])
+        if not folder.has("run.json"):
+            begin(learner, told=True)
         for trial in trials:
             learner.hear(trial)
         return learner.result
+
+
+def check_different(trials: Sequence[Trial], names: Sequence[object]) -> None:
+    """Refuse a trial that comes twice: it would count double."""
+    for i, trial in enumerate(trials):
+        for before, name in zip(trials[:i], names, strict=False):
+            if np.array_equal(trial.q, before.q):
+                raise UserError(f"{names[i]} holds the same measurements as {name}: tell every trial once.")
 
 
 class Asked(NamedTuple):
@@ -68,7 +84,7 @@ def ask(run: str | Path, task: Task, *, watch: Watcher | None = None, **settings
     task.check()
     header = folder.header()
     with folder.held():
-        if settings and not folder.has("models/001.safetensors"):
+        if settings:
             header = change_settings(folder, header, task, settings)
         trial = 1 + sum(row["kind"] == "policy" for row in folder.results())
         trials = max(trial, int(header["trials"]))
@@ -80,7 +96,19 @@ def ask(run: str | Path, task: Task, *, watch: Watcher | None = None, **settings
 
 
 def change_settings(folder: RunFolder, header: dict[str, Any], task: Task, settings: dict[str, Any]) -> dict[str, Any]:
-    """Write other settings down for a run that has no policy yet."""
+    """Write other settings down for a run that has no policy yet; one that has is told to keep them."""
+    if not isinstance(header.get("settings"), dict):
+        return header  # Told when the run is opened.
+    changed = {name: value for name, value in settings.items() if header["settings"].get(name) != value}
+    if changed and folder.has("models/001.safetensors"):
+        then = ", ".join(f"{name} {header['settings'].get(name)}" for name in changed)
+        raise UserError(
+            f"{folder.path} was learned with {then}, got {', '.join(map(str, changed.values()))}: settings (and "
+            "--inspected, which sets some) may change until the first policy; leave them out, or tell its trials to a "
+            "new run."
+        )
+    if not changed:
+        return header
     chosen = dataclasses.replace(Settings(**header["settings"]), **settings)
     chosen.check(trials=header["trials"], seed=header["seed"], horizon=task.horizon)
     header = {**header, "settings": dataclasses.asdict(chosen)}

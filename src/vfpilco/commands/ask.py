@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from vfpilco.export import Export, export, possible
 from vfpilco.recordings.takeover import settings_from
 from vfpilco.runfolder import RunFolder
 from vfpilco.runs import task_of
+from vfpilco.settings import Settings
 from vfpilco.tell import Asked, ask
 
 
@@ -42,6 +44,7 @@ class Arguments:
 
 def run(argv: list[str]) -> None:
     """`vfpilco ask RUN`."""
+    check_words(argv)
     args = parse(Arguments, argv, "ask")
     check_export(args)
     folder = RunFolder(args.run)
@@ -66,6 +69,17 @@ def run(argv: list[str]) -> None:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
+def check_words(argv: list[str]) -> None:
+    """Refuse settings, which belong to the beginning of a run."""
+    names = {f"--{f.name.replace('_', '-')}" for f in dataclasses.fields(Settings)}
+    given = [word for word in argv if word.split("=")[0].replace("_", "-") in names]
+    if given:
+        raise UserError(
+            f"{given[0]} is a setting, and a run keeps those that it was begun with: give it to the vfpilco tell that "
+            "begins a run; --inspected alone changes memories and sensor, until the first policy."
+        )
+
+
 def check_export(args: Arguments) -> None:
     """Refuse an export that cannot be written, before anything is learned."""
     if (args.to is None) != (args.export is None):
@@ -77,9 +91,8 @@ def check_export(args: Arguments) -> None:
 def sentences(run: Path, asked: Asked, policy: str, made: Export | None) -> list[str]:
     """What came of it, for a person."""
     mean, low, high = (short(asked.predicted_cost[name]) for name in ("mean", "low", "high"))
-    return [
-        f"policy    {policy}",
-        *([] if made is None else [f"export    {made.folder}: {', '.join(made.files)}"]),
-        f"expected  cost {mean}, 95 % between {low} and {high}",
-        f"then      vfpilco tell {run} TRIAL.CSV",
-    ]
+    expected = f"expected  cost {mean}, 95 % between {low} and {high}"
+    export = f"export    {made.folder}: {', '.join(made.files)}" if made else ""
+    write = f"next      make it a program (c, onnx or numpy): vfpilco export {run} --to c --out NEW_FOLDER"
+    then = f"then      run it on the machine, log the trial, and: vfpilco tell {run} TRIAL.CSV"
+    return [f"policy    {policy}", *([export, expected] if made else [expected, write]), then]

@@ -22,6 +22,7 @@ from vfpilco.runfolder import RunFolder
 from vfpilco.runs import task_of
 from vfpilco.settings import Settings
 from vfpilco.tell import tell
+from vfpilco.watch import Watcher
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ def run(argv: list[str]) -> None:
         for finding in recording.findings:
             print(f"{recording.path}, {finding}", file=sys.stderr)
     trials = [trial_of(recording, task) for recording in recordings]
-    result = tell(args.run, task, trials, seed=args.seed, **dataclasses.asdict(args.settings))
+    settings = dataclasses.asdict(args.settings)
+    result = tell(args.run, task, trials, names=args.files, seed=args.seed, watch=Notes(), **settings)
     told = result.rows[-len(trials) :]
     if args.json:
         print(json.dumps({"run": str(args.run), "told": told}))
@@ -65,6 +67,13 @@ def run(argv: list[str]) -> None:
         what = "exploration" if row["kind"] == "explore" else f"trial {row['trial']}"
         print(f"{file}: {what}, cost {short(row['cost'])}{', success' if row['success'] else ''}")
     print(f"next      vfpilco ask {args.run}")
+
+
+class Notes(Watcher):
+    """Says what a person should know, beside what is printed as the result."""
+
+    def note(self, text: str) -> None:
+        print(f"note      {text}", file=sys.stderr)
 
 
 def begin_with(argv: list[str]) -> dict[str, Any]:

@@ -44,17 +44,21 @@ class Report(NamedTuple):
 
     def sentences(self) -> list[str]:
         """What was found, for a person."""
+        free, held = "", ""
+        if self.held is not None:
+            free, held = " and are free to change", f"; in {self.held:.0%} the slew limit holds one back"
         said = [
-            f"{self.histories} histories around measured ones: largest error {self.error:.1e} of u_max "
-            f"(allowed {self.allowed:.0e})",
-            f"in {self.active:.0%} of them |u| > {ACTIVE} u_max, in {self.telling:.0%} also |u| < {SATURATED} u_max"
-            + ("" if self.held is None else f" and free to change; in {self.held:.0%} the slew limit holds one back"),
-            f"a recorded trial of {self.trial_samples} samples: largest error {self.trial_error:.1e} of u_max",
+            "it agrees: the export and the learned policy were given the same positions, and gave the same inputs",
+            f"a recorded trial of {self.trial_samples} samples: they differ by at most {self.trial_error:.1e} of u_max",
+            f"{self.histories} histories around recorded ones: by at most {self.error:.1e}, and {self.allowed:.0e} is "
+            "allowed",
+            f"{self.active:.0%} of these ask for more than {ACTIVE:.0%} of u_max, {self.telling:.0%} also for less "
+            f"than {SATURATED:.0%}{free}, where no limit hides a difference{held}",
         ]
         if self.held == 0:
             said.append("where the slew limit holds nothing back, agreement proves nothing of it")
         if self.active < LEAST_ACTIVE:
-            said.append(f"these are fewer than {LEAST_ACTIVE:.0%}: where inputs are small, agreement proves little")
+            said.append(f"fewer than {LEAST_ACTIVE:.0%} ask for that: where inputs are small, agreement proves little")
         if self.step_seconds is not None:
             said.append(f"a step takes {1e6 * self.step_seconds:.1f} µs on this machine")
         return said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from vfpilco.task import Input, Position, Task
 SECONDS = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "millis": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6}
 SECONDS |= {"micros": 1e-6, "ns": 1e-9}
 """How long a unit of time is."""
-UNITS = {"deg": ("rad", np.pi / 180), "°": ("rad", np.pi / 180), "degrees": ("rad", np.pi / 180)}
+UNITS: dict[str, tuple[str, float]] = dict.fromkeys(("deg", "°", "degree", "degrees"), ("rad", np.pi / 180))
 UNITS |= {"mm": ("m", 1e-3), "cm": ("m", 1e-2), "mV": ("V", 1e-3), "mA": ("A", 1e-3), "mN": ("N", 1e-3)}
 """Units that are turned into another one."""
 TIME = re.compile(r"(t|time|times|time[ _-]?stamp|elapsed|seconds|millis|micros)([ _]?(?:s|sec|ms|us|µs|μs|ns))?", re.I)
@@ -67,14 +68,31 @@ def time_column(names: Sequence[str]) -> tuple[int, float | None] | None:
     return None
 
 
-def column_of(name: str, names: Sequence[str], path: object) -> int:
-    """Where the column called `name` stands, whatever its case and unit; the nearest name is suggested if nowhere."""
-    found = [i for i, other in enumerate(names) if plain(other)[0].lower() == plain(name)[0].lower()]
-    if not found:
-        raise unknown(f"column in {path}", name, [plain(other)[0] for other in names])
-    if len(found) > 1:
-        raise UserError(f"{path} has {len(found)} columns called {name!r}: rename all but one.")
-    return found[0]
+def columns_of(wanted: Sequence[str], names: Sequence[str], path: object) -> list[int]:
+    """Where the columns called so stand, whatever their case and unit; missing ones are told, with the nearest name."""
+    bare = [plain(name)[0].lower() for name in names]
+    found = {name: [i for i, other in enumerate(bare) if other == plain(name)[0].lower()] for name in wanted}
+    for name, places in found.items():
+        if len(places) > 1:
+            raise UserError(f"{path} has {len(places)} columns called {name!r}: rename all but one.")
+    missing = [name for name, places in found.items() if not places]
+    if missing:
+        called = " and ".join(map(repr, missing))
+        raise UserError(
+            f"{path} has no column{'s' * (len(missing) > 1)} called {called}, but {', '.join(names)[:200]}: "
+            f"{_hint(missing[0], names)}"
+        )
+    return [found[name][0] for name in wanted]
+
+
+def _hint(missing: str, others: Sequence[str]) -> str:
+    """What to do about a column that is missing: rename the one with the nearest name."""
+    nearest = difflib.get_close_matches(missing.lower(), [plain(other)[0].lower() for other in others], 1, 0.5)
+    if not nearest:
+        return f"rename the one that is {missing!r}, or add it."
+    near = next(plain(other)[0] for other in others if plain(other)[0].lower() == nearest[0])
+    unit = next((unit for unit in UNITS if near.endswith((f"_{unit}", f" {unit}"))), None)
+    return f"did you mean {near!r}? Call it {(f'{missing} [{unit}]' if unit else missing)!r} in the file."
 
 
 def guess(names: Sequence[str], positions: Sequence[str], inputs: Sequence[str], angles: Sequence[str]) -> Channels:
@@ -101,8 +119,13 @@ def guess(names: Sequence[str], positions: Sequence[str], inputs: Sequence[str],
     )
 
 
+def converted(unit: str) -> tuple[str, float]:
+    """The unit that a unit is turned into, and by which factor; itself if it is kept."""
+    return UNITS.get(unit) or UNITS.get(unit.lower()) or (unit, 1.0)
+
+
 def _base(unit: str | None) -> str:
-    return UNITS[unit][0] if unit in UNITS else unit or ""
+    return converted(unit or "")[0]
 
 
 def _is_angle(name: str, units: dict[str, str], said: set[str]) -> bool:

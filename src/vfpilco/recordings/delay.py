@@ -1,6 +1,7 @@
 """The delay between an input and the movement it makes, in whole samples, and the noise of every position.
 
-A delay of 0 means that u_t acts between sample t and t+1.
+A delay of 0 means that u_t acts between sample t and t+1. One of -1 is none of the machine's: the movement comes before
+the input, so the inputs were logged a line late.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ MOST_SAMPLES = 150
 MOST_STRETCHES = 4
 LIKELY, CLEAR = 0.9, 0.999
 """How probable a delay must be to be told, and to be told without doubt."""
+LATE = 6.0
+"""By how much, in log evidence per position and two positions at least, a delay of -1 must be better than all others:
+where inputs answer to positions it may seem better by half as much.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,10 @@ class Delay:
     """Log evidence of a delay of 0, 1, … samples; empty if the recording is too short."""
     unmoved: float
     """That of inputs that do nothing."""
+    late: float = -np.inf
+    """That of inputs that are logged one line late."""
+    positions: int = 1
+    """How many positions the evidence is of."""
 
     @property
     def probabilities(self) -> np.ndarray:
@@ -41,8 +50,16 @@ class Delay:
         return shares / shares.sum()
 
     @property
+    def logged_late(self) -> bool:
+        """Whether the inputs seem to be logged one line late: next best must be no delay."""
+        least = LATE * max(self.positions, 2)
+        return bool(self.logs) and self.late - max(self.logs) > least and int(np.argmax(self.logs)) == 0
+
+    @property
     def samples(self) -> int | None:
-        """The delay in whole samples; None if it cannot be told."""
+        """The delay in whole samples, -1 if the inputs seem to be logged one line late; None if it cannot be told."""
+        if self.logged_late:
+            return -1
         return None if self.problem else int(np.argmax(self.logs))
 
     @property
@@ -60,6 +77,8 @@ class Delay:
     @property
     def sentence(self) -> str:
         """The delay in words, and how sure it is."""
+        if self.logged_late:
+            return "-1, inputs seem to be logged one line late: the movement comes before them; move them up by a line"
         if self.samples is None:
             return f"cannot be told: {self.problem}"
         share = float(self.probabilities.max())
@@ -75,27 +94,25 @@ def find_delay(
 
     A stretch is positions (n, d_q) and inputs (n, d_u) without gaps.
     """
-    logs, unmoved = np.zeros(MOST_DELAY + 1), 0.0
-    seen: list[list[list[Evidence]]] = [[[] for _ in angles] for _ in logs]
+    delays = (*range(MOST_DELAY + 1), -1, None)
+    logs = dict.fromkeys(delays, 0.0)
+    seen: dict[int | None, list[list[Evidence]]] = {d: [[] for _ in angles] for d in delays}
     used = False
     with threadpool_limits(1, user_api="blas"):  # The matrices are small: threads would wait for each other.
         for q, u in pieces(stretches):
             moving = [i for i in range(len(angles)) if np.std(np.diff(q[:, i], 2)) > 0]
             starts: dict[int, Sequence[np.ndarray]] = dict.fromkeys(moving, STARTS)
-            for d in (*range(MOST_DELAY + 1), None):
+            for d in delays:
                 terms = Terms.of(q, u, angles, d)
                 for i in moving:
                     found = evidence(q, terms, i, starts[i])
                     starts[i] = (found.start,)  # What is better for one delay is so for the others.
-                    if d is not None:
-                        seen[d][i].append(found)
-                    if i in judged and d is None:
-                        unmoved += found.log
-                    elif i in judged and d is not None:
+                    seen[d][i].append(found)
+                    if i in judged:
                         logs[d] += found.log
                         used = True
-    delay = Delay(tuple(logs.tolist()) if used else (), unmoved)
-    return delay, seen[int(np.argmax(logs))]
+    delay = Delay(tuple(logs[d] for d in range(MOST_DELAY + 1)) if used else (), logs[None], logs[-1], len(judged))
+    return delay, seen[-1 if delay.logged_late else max(range(MOST_DELAY + 1), key=lambda d: logs[d])]
 
 
 def pieces(stretches: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -161,13 +161,14 @@ def _stretches(
     whole[:-1] &= np.isfinite(u[:-1]).all(1)  # What the last row applies is not seen, so it may lack inputs.
     intervals = np.diff(times, prepend=times[0] - sampling.interval) / sampling.interval
     cut = ~((intervals > 0) & (intervals < 1.5))
+    u = np.where(np.isfinite(u), u, np.roll(u, 1, axis=0))  # The last one is taken to be held.
     found = []
     for begin, end in runs(whole):
         edges = [begin, *(i for i in range(begin + 1, end) if cut[i]), end]
         for a, b in itertools.pairwise(edges):
             if b - a >= LEAST_SAMPLES:
                 unwrapped = np.where(angles, np.unwrap(q[a:b], axis=0), q[a:b])
-                found.append((unwrapped, np.nan_to_num(u[a:b])))
+                found.append((unwrapped, u[a:b]))
     return found
 
 

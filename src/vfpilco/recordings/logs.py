@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from vfpilco.errors import UserError
-from vfpilco.recordings.channels import UNITS, Channels, column_of, plain, time_column
+from vfpilco.recordings.channels import Channels, columns_of, converted, plain, time_column
 from vfpilco.recordings.findings import Finding, Findings, worst
 from vfpilco.recordings.table import Table, decimals, read_table
 from vfpilco.recordings.times import check_repeated, check_times, to_seconds
-from vfpilco.recordings.values import check_constant, check_input, check_width, to_numbers, unwrapped
+from vfpilco.recordings.values import check_constant, check_degrees, check_input, check_width, to_numbers, unwrapped
 from vfpilco.task import Task
 from vfpilco.trial import Trial
+from vfpilco.words import count, seconds
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def read_recording(path: Path, channels: Channels) -> Recording:
     check_width(table.rows, table.lines, len(table.names), findings)
     times = _times(table, channels, findings)
     names = [channel.name for channel in (*channels.positions, *channels.inputs)]
-    places = [column_of(name, table.names, path) for name in names]
+    places = columns_of(names, table.names, path)
     _tell_ignored(table, places, findings)
     d_q = len(channels.positions)
     columns, resolution = [], []
@@ -84,9 +85,11 @@ def read_recording(path: Path, channels: Channels) -> Recording:
     keep = check_repeated(times, table.lines, findings)
     lines = [line for line, kept in zip(table.lines, keep, strict=True) if kept]
     times, raw, u = times[keep], values[keep, :d_q], values[keep, d_q:]
-    q = np.column_stack(
-        [unwrapped(p, column, lines, findings) for p, column in zip(channels.positions, raw.T, strict=True)]
-    )
+    q = raw.copy()
+    for i, p in enumerate(channels.positions):
+        said = plain(table.names[places[i]])[1] is not None
+        if said or not check_degrees(p, raw[:, i], table.header, findings):
+            q[:, i] = unwrapped(p, raw[:, i], lines, findings)
     check_times(times, lines, channels.sampling_time, findings)
     for channel, column in zip(channels.inputs, u.T, strict=True):
         check_input(channel, column, lines, findings)
@@ -104,7 +107,7 @@ def _times(table: Table, channels: Channels, findings: Findings) -> np.ndarray:
                 f"{table.path} has no column of times among {', '.join(table.names)}: name it 't' or 'time', or say "
                 "how fast it was sampled (--rate)."
             )
-        sentence = f"there is no column of times: samples are taken to be {channels.sampling_time:.4g} s apart."
+        sentence = f"there is no column of times: samples are taken to be {seconds(channels.sampling_time)} apart."
         findings.add("remark", "no time", table.header, sentence)
         return np.arange(len(table.rows)) * channels.sampling_time
     place, unit = found
@@ -127,7 +130,7 @@ def _factor(table: Table, place: int, channels: Channels, i: int, findings: Find
     unit = plain(table.names[place])[1]
     if unit is None or not channel.unit or unit == channel.unit:
         return 1.0
-    goal, factor = UNITS.get(unit, ("", 1.0))
+    goal, factor = converted(unit)
     if goal == channel.unit:
         findings.add("remark", "unit", table.header, f"{channel.name} is turned from {unit} into {goal}.", channel.name)
         return factor
@@ -142,8 +145,8 @@ def _check_length(steps: int, channels: Channels, line: int, findings: Findings)
             "error",
             "too short",
             line,
-            f"there are {steps + 1} samples, too few for a memory of {channels.memory}: at least {channels.memory + 3} "
-            "are needed; record longer.",
+            f"{count(steps + 1, 'sample')} {'is' if steps == 0 else 'are'} too few for a memory of {channels.memory}: "
+            f"record at least {channels.memory + 3}.",
         )
     elif channels.horizon is not None and steps < channels.horizon:
         sentence = f"the trial ends after {steps} of the task's {channels.horizon} steps: fine if it was meant to."

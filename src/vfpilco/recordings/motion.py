@@ -81,8 +81,7 @@ class Terms:
         products = [v[i] * v[j] for i in range(len(v)) for j in range(i, len(v))]
         x, rates = np.array(places).T, _unit(np.array(v + products).T)
         linear = _unit(np.array(known + v).T)
-        driven = [] if delay is None else [_unit(u)[t - k] for k in (delay, delay + 1)]
-        past = np.concatenate(driven, axis=1) if driven else np.zeros((len(t), 1))
+        past = _driving(_unit(u), t, delay)
         pushes = np.concatenate([past * direction[:, None] for direction in directions], axis=1)
         return cls(
             ((x[:, None] - x[None]) ** 2).sum(-1),
@@ -151,6 +150,19 @@ def _cost(logs: np.ndarray, y: np.ndarray, terms: Terms, errors: np.ndarray, une
     off = (logs - USUAL) / SPREAD
     value = 0.5 * y @ weights + np.log(np.diag(root)).sum() + 0.5 * off @ off
     return float(value), np.array(gradient) + off / SPREAD
+
+
+def _driving(u: np.ndarray, t: np.ndarray, delay: int | None) -> np.ndarray:
+    """The inputs that move the positions at times t, under a delay.
+
+    Logged a line late (-1), they move them by the mean of two. With a weight of its own for either, inputs that answer
+    to the positions would be taken for their cause: u_{t+1} then knows q_{t+1}, with its measurement error.
+    """
+    if delay is None:
+        return np.zeros((len(t), 1))
+    if delay < 0:
+        return (u[t + 1] + u[t]) / 2
+    return np.concatenate([u[t - delay], u[t - delay - 1]], axis=1)
 
 
 def _unit(columns: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from vfpilco.recordings.inspection import Inspection, PositionSeen
 from vfpilco.recordings.logs import Recording
 from vfpilco.recordings.motion import FIRST
 from vfpilco.recordings.quantisation import from_whole_steps
+from vfpilco.words import readable
 
 MARKS = {"error": "#dc2626", "warning": "#d97706"}
 GREY = "#9ca3af"
@@ -42,7 +43,7 @@ def draw_inspection(recordings: list[Recording], seen: Inspection, file: Path) -
     more = f" and {len(recordings) - 1} more" if len(recordings) > 1 else ""
     count = sum(f.severity != "remark" for f in recording.findings)
     told = f"{count} finding{'s' * (count != 1)}" if count else "nothing to complain about"
-    figure.suptitle(f"{recording.path.name}{more}: {seen.sampling.rate:.4g} Hz, {told}", fontsize=11)
+    figure.suptitle(f"{recording.path.name}{more}: {readable(seen.sampling.rate)} Hz, {told}", fontsize=11)
     save(figure, file, dpi=130)
     return file
 
@@ -132,14 +133,14 @@ def _caption(p: PositionSeen) -> str:
 def _delay(axis: Any, seen: Inspection) -> None:
     """The log evidence of every delay, over that of inputs that do nothing."""
     delay = seen.delay
-    axis.set_title(textwrap.fill(f"delay: {delay.sentence}", 50), fontsize=9, loc="left")
+    axis.set_title(textwrap.fill(f"delay: {delay.sentence}", 46), fontsize=9, loc="left")
     axis.set_xlabel("delay from input to motion [samples]")
     axis.set_ylabel("log evidence\nover no input [nats]")
     if not delay.logs:
         return
-    gain = np.array(delay.logs) - delay.unmoved
-    colours = [INPUT if d == delay.samples else GREY for d in range(len(gain))]
-    axis.bar(range(len(gain)), gain, color=colours, width=0.6)
+    gain = {d: log - delay.unmoved for d, log in enumerate((delay.late, *delay.logs), -1) if np.isfinite(log)}
+    colours = [INPUT if d == delay.samples else GREY for d in gain]
+    axis.bar(list(gain), list(gain.values()), color=colours, width=0.6)
     axis.axhline(0, color="0.8", linewidth=0.8, zorder=0)
 
 
@@ -148,4 +149,4 @@ def _label(name: str, unit: str) -> str:
 
 
 def _with_unit(value: float, unit: str) -> str:
-    return f"{value:.3g} {unit}".strip()
+    return f"{readable(value, 3)} {unit}".strip()

@@ -12,6 +12,7 @@ from rich.table import Table
 from vfpilco.recordings.inspection import InputSeen, Inspection, PositionSeen, Sampling
 from vfpilco.recordings.logs import Recording
 from vfpilco.recordings.suggestion import as_code
+from vfpilco.words import count, readable, seconds
 
 COLOURS = {"error": "bold red", "warning": "yellow", "remark": "dim"}
 
@@ -20,7 +21,9 @@ def say(console: Console, recordings: list[Recording], seen: Inspection | None) 
     """Tell what was found in every file, and what they say together."""
     for recording in recordings:
         duration = np.nanmax(recording.times, initial=0.0)
-        console.print(f"[bold]{escape(str(recording.path))}[/]  {len(recording.q)} samples, {duration:.4g} s")
+        console.print(
+            f"[bold]{escape(str(recording.path))}[/]  {count(len(recording.q), 'sample')}, {seconds(duration)}"
+        )
         console.print(_findings(recording) if recording.findings else "  [green]nothing to complain about[/]")
     if seen is None:
         return
@@ -58,8 +61,9 @@ def _positions(seen: Inspection) -> Table:
 def _inputs(seen: Inspection) -> Table:
     table = Table("input", "range", "at its limits", "keeps a value for")
     for i in seen.inputs:
-        held = f"{i.held:.2g} samples" if np.isfinite(i.held) else "ever"
-        table.add_row(i.name, _range(i), f"{i.saturated:.0%} of the samples", held.replace("1 samples", "1 sample"))
+        held = readable(i.held, 2) if np.isfinite(i.held) else "ever"
+        held += {"ever": "", "1": " sample"}.get(held, " samples")
+        table.add_row(i.name, _range(i), f"{i.saturated:.0%} of the samples", held)
     return table
 
 
@@ -67,21 +71,21 @@ def _lines(seen: Inspection) -> dict[str, str]:
     """What else is seen, and what is suggested with its reasons."""
     s, suggested, reasons = seen.sampling, seen.suggested(), seen.reasons()
     lines = {
-        "sampling": f"{s.rate:.4g} Hz, every {1e3 * s.interval:.4g} ms ± {_ms(s.jitter, s)}, "
-        f"at worst {_ms(s.worst, s)} off",
+        "sampling": f"{readable(s.rate)} Hz, every {seconds(s.interval)} ± {_off(s.jitter, s)}, "
+        f"at worst {_off(s.worst, s)} off",
         "delay": seen.delay.sentence,
     }
     shaky = uneven(seen)
     if shaky:
-        lines["clock"] = f"the movement looks as if samples were taken ± {1e3 * shaky:.2g} ms off their time"
+        lines["clock"] = f"the movement looks as if samples were taken ± {seconds(shaky, 2)} off their time"
     for name in ("m_q", "m_u"):
         lines[name] = f"{suggested[name]}  {reasons[name]}"
     lines["sensor"] = f"{as_code(suggested['sensor'])}  {reasons['sensor']}"
     return lines
 
 
-def _ms(seconds: float, sampling: Sampling) -> str:
-    return f"{1e3 * seconds:.2g} ms" if seconds > 1e-6 * sampling.interval else "0 ms"
+def _off(time: float, sampling: Sampling) -> str:
+    return seconds(time, 2) if time > 1e-6 * sampling.interval else "0 ms"
 
 
 def uneven(seen: Inspection) -> float | None:
@@ -95,7 +99,7 @@ def uneven(seen: Inspection) -> float | None:
 
 
 def _range(seen: PositionSeen | InputSeen) -> str:
-    text = f"{seen.low:.4g} … {seen.high:.4g} {seen.unit}".strip()
+    text = f"{readable(seen.low)} … {readable(seen.high)} {seen.unit}".strip()
     return f"{text}, wraps" if isinstance(seen, PositionSeen) and seen.wraps else text
 
 
@@ -113,7 +117,7 @@ def _noise(p: PositionSeen) -> str:
 
 
 def _number(value: float, unit: str) -> str:
-    return f"{value:.3g} {unit}".strip()
+    return f"{readable(value, 3)} {unit}".strip()
 
 
 def as_json(recordings: list[Recording], seen: Inspection | None) -> dict[str, Any]:

@@ -55,6 +55,8 @@ def _position_memory(positions: Sequence[PositionSeen]) -> tuple[int, str]:
 def _control_memory(delay: Delay) -> tuple[int, str]:
     if delay.samples is None:
         return 1, f"The usual value: the delay {delay.sentence}."
+    if delay.logged_late:
+        return 1, "As for no delay, once the inputs are moved up by one line."
     if delay.samples == 0:
         return 1, "Inputs act at once, and what is held in one interval still shows in the next."
     at_least = " at least" if delay.samples == MOST_DELAY else ""

@@ -53,6 +53,7 @@ def read_table(path: Path) -> Table:
         raise UserError(f"Line {header} of {path} does not name the columns, it is {first[:60]!r}: {NAMED}.")
     if len(others) > MOST_ROWS:
         raise UserError(f"{path} has {len(others)} rows, more than the {MOST_ROWS} of any trial: {NAMED}.")
+    _check_dialect(path, header, first, separator, others)
     rows = [_cells(line, separator) for _, line in others]
     return Table(path, names, header, rows, [i for i, _ in others])
 
@@ -111,8 +112,36 @@ def _text(path: Path, content: bytes) -> str:
 
 def _separator(header: str) -> str:
     """What separates the names of the columns."""
-    bare = re.sub(r'"[^"]*"', "", header)
-    return max(SEPARATORS, key=bare.count)
+    return max(SEPARATORS, key=_unquoted(header).count)
+
+
+def _unquoted(line: str) -> str:
+    return re.sub(r'"[^"]*"', "", line)
+
+
+def _check_dialect(path: Path, header: int, first: str, separator: str, others: list[tuple[int, str]]) -> None:
+    """Refuse samples that are not separated as the names are, and decimal commas between commas."""
+    if separator not in first and " " in first.strip():
+        raise UserError(
+            f"Line {header} of {path} is {first[:60]!r}, which reads as the name of one column: separate columns by "
+            "commas, semicolons or tabs."
+        )
+    width, words = first.count(separator), {"\t": "tabs", ";": "semicolons", ",": "commas"}
+    for line, text in others[:1]:
+        other = next((each for each in SEPARATORS if each in _unquoted(text)), separator)
+        if other != separator and text.count(other) >= width != text.count(separator):
+            raise UserError(
+                f"{path} separates the names of the columns by {words[separator]} and the samples from line {line} on "
+                f"by {words[other]}: write it with the same separator throughout."
+            )
+    if separator == "," and not any(re.search(r'[."]', text) for _, text in others):
+        # A whole number does not begin with a zero: such a cell is what stood behind a decimal comma.
+        split = (line for line, text in others if re.search(r"\d\s*,\s*0\d", text) and text.count(",") != width)
+        for line in split:
+            raise UserError(
+                f"{path} has decimal commas and commas between the columns, as line {line} shows: separate the columns "
+                "by semicolons, or write the numbers with a point."
+            )
 
 
 def _cells(line: str, separator: str) -> list[str]:

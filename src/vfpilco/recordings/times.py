@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vfpilco.recordings.findings import Findings
+from vfpilco.words import count, readable, seconds
 
 JITTER = 0.2
 """An interval that differs from the usual one by more than this share of it is told."""
@@ -72,7 +73,7 @@ def check_times(times: np.ndarray, lines: list[int], sampling_time: float | None
     for i, interval in enumerate(np.diff(times), 1):
         share = interval / usual
         if interval < 0:
-            sentence = f"the time goes back by {-interval:.3g} s: put the samples in order, or cut the file here."
+            sentence = f"the time goes back by {seconds(-interval, 3)}: put the samples in order, or cut the file here."
             findings.add("error", "backwards", lines[i], sentence)
         elif share >= 1.5:
             missing = max(round(share) - 1, 1)
@@ -80,8 +81,8 @@ def check_times(times: np.ndarray, lines: list[int], sampling_time: float | None
                 "error",
                 "gap",
                 lines[i],
-                f"{interval:.3g} s have passed since the sample before, where {usual:.3g} s are usual: about {missing} "
-                f"sample{'s are' if missing > 1 else ' is'} missing; cut the file here into two trials.",
+                f"{seconds(interval, 3)} have passed since the sample before, where {seconds(usual, 3)} are usual: "
+                f"about {count(missing, 'sample')} missing; cut the file here into two trials.",
             )
         elif abs(share - 1) > JITTER and interval > 0:
             findings.add(
@@ -102,6 +103,6 @@ def _check_rate(usual: float, due: float, line: int, findings: Findings) -> None
             "error" if off > WRONG_RATE else "warning",
             "rate",
             line,
-            f"the samples are {usual:.4g} s apart ({1 / usual:.4g} Hz) and the task's {due:.4g} s ({1 / due:.4g} Hz): "
-            "record at the task's rate, or change its sampling_time.",
+            f"the samples are {seconds(usual)} apart ({readable(1 / usual)} Hz) and the task's {seconds(due)} "
+            f"({readable(1 / due)} Hz): record at the task's rate, or change its sampling_time.",
         )

@@ -8,8 +8,12 @@ from vfpilco.recordings.channels import Channels
 from vfpilco.recordings.findings import Findings
 from vfpilco.recordings.table import number
 from vfpilco.task import Input, Position
+from vfpilco.words import readable
 
 TURN = 2 * np.pi
+LEAP, OFTEN, MANY = np.pi / 2, 0.05, 4
+"""An angle that leaps further than this in more than this share of its steps is not in radians; so many turns are told.
+"""
 SATURATED = 0.999
 """An input beyond this share of its limit is at it."""
 
@@ -27,7 +31,9 @@ def to_numbers(cells: list[str], lines: list[int], name: str, findings: Findings
             sentence = f"{name} has no value: fill the cell, or cut the file here."
             findings.add("error", "missing", lines[i], sentence, name)
         elif value is None:
-            sentence = f"{name} is {cell[:40]!r}, which is no number: mend the cell, or cut the file here."
+            thousands = number(cell.replace(".", "")) is not None
+            todo = "leave out what separates thousands" if thousands else "mend the cell, or cut the file here"
+            sentence = f"{name} is {cell[:40]!r}, which is no number: {todo}."
             findings.add("error", "not a number", lines[i], sentence, name)
         else:
             sentence = f"{name} is {cell[:40]}, which is not finite: look at the sensor, or cut the file here."
@@ -46,6 +52,32 @@ def check_width(rows: list[list[str]], lines: list[int], width: int, findings: F
                 f"there are {len(row)} cells for {width} columns: if these are decimal commas, separate the cells by "
                 "semicolons.",
             )
+
+
+def check_degrees(position: Position, values: np.ndarray, line: int, findings: Findings) -> bool:
+    """Whether an angle without a unit is in degrees: it wraps at 360, or leaps as no angle in radians does.
+
+    Many turns in radians are small steps from sample to sample, or small ones and a whole turn: they are only told.
+    """
+    known = values[np.isfinite(values)]
+    if not position.angle or len(known) < 2:
+        return False
+    name, span, steps = position.name, np.ptp(known), np.diff(known)
+    leaps = np.abs(steps - TURN * np.round(steps / TURN)) > LEAP
+    todo = f"call the column '{name} [deg]' and it is turned into radians, or '{name} [rad]' if it is in radians."
+    if span < 1.02 * 360 and np.any(np.abs(np.abs(steps) - 360) < 36):
+        why, sure = f"{name} wraps around at 360, as degrees do", True
+    elif leaps.sum() > max(2, OFTEN * len(steps)):
+        why, sure = (
+            f"{name} leaps too far for radians, by over a quarter of a turn in {leaps.mean():.0%} of steps",
+            True,
+        )
+    elif span > MANY * TURN:
+        why, sure = f"{name} spans {span:.4g}, in radians {span / TURN:.0f} turns", False
+    else:
+        return False
+    findings.add("error" if sure else "warning", "degrees", line, f"{why}: {todo}", name)
+    return sure
 
 
 def unwrapped(position: Position, values: np.ndarray, lines: list[int], findings: Findings) -> np.ndarray:
@@ -95,8 +127,8 @@ def check_input(channel: Input, values: np.ndarray, lines: list[int], findings: 
             "warning",
             "beyond limit",
             lines[i],
-            f"{channel.name} is {values[i]:.4g}, beyond its limit of {channel.limit:.4g}: log what was really applied, "
-            "or raise the limit in the task.",
+            f"{channel.name} is {readable(values[i])}, beyond its limit of {readable(channel.limit)}: log what was "
+            "really applied, or raise the limit in the task.",
             channel.name,
         )
     least = max(10, len(values) // 4)
