@@ -138,8 +138,19 @@ BALL = Study(
     trials=2,
     configurations=(
         Configuration("default", {}),
-        Configuration("se-and-linear", {"kernel": "se + linear(angles)"}),
-        Configuration("pms", {"method": "pms", "online": "kalman", "offline": "kalman", "acceleration": 1.0}),
+        Configuration("white-noise", {"noise": "white"}),
+        Configuration("linear", {"kernel": "linear(angles)", "noise": "white"}),
+        Configuration(
+            "pms",
+            {
+                "method": "pms",
+                "online": "kalman",
+                "offline": "kalman",
+                "acceleration": 1.0,
+                "kernel": "linear(angles)",
+                "noise": "white",
+            },
+        ),
     ),
     figure=_ball_figure,
     table=_ball_table,

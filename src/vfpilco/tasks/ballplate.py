@@ -19,6 +19,14 @@ SAMPLING_TIME = 1 / 30
 HORIZON = 90
 CAMERA = Quantised((1e-3, 1e-3, 0.0, 0.0))
 LIMIT = float(np.deg2rad(4))
+SETTINGS = Settings(
+    kernel="se + linear(angles)",
+    noise="correlated",  # a sample's movement is of the size of the camera's step
+    policy="linear-rbf",
+    basis_functions=400,
+    steps=400,
+    clip=3.0,
+)
 
 
 def task(**faults: float) -> Task:
@@ -47,7 +55,7 @@ def task(**faults: float) -> Task:
         measures=(Measure("final distance", "mm", final_distance),),
         draw=draw,
         scene=scene,
-        settings=Settings(kernel="linear(angles)", policy="linear-rbf", basis_functions=400, steps=400, clip=3.0),
+        settings=SETTINGS,
         trials=3,
         tests=10,
     )
