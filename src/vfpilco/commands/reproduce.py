@@ -42,6 +42,12 @@ class Arguments:
     """Print the records as one JSON object at the end, and nothing else."""
 
 
+def what_counts(args: Arguments) -> str:
+    """The command without what does not change a number: folders, engine, workers."""
+    seeds = [] if args.seeds is None else ["--seeds", str(args.seeds)]
+    return shlex.join(["vfpilco", "reproduce", args.study, *seeds, *(["--only", *args.only] if args.only else [])])
+
+
 def run(argv: list[str]) -> None:
     """`vfpilco reproduce STUDY`: run what is missing, show the table."""
     if argv == ["--list"]:
@@ -62,7 +68,7 @@ def run(argv: list[str]) -> None:
             engine=args.engine,
             workers=args.workers,
             only=args.only,
-            command=shlex.join(["vfpilco", "reproduce", *argv]),
+            command=what_counts(args),
             audience=audience,
         )
     if args.json:
