@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm, solve_discrete_are
 
+import vfpilco
 from vfpilco import gp, tasks
 from vfpilco.errors import UserError
 from vfpilco.execute import execute
@@ -18,6 +19,7 @@ from vfpilco.plants.furuta import Furuta
 from vfpilco.policies import make
 from vfpilco.sensors import Quantised
 from vfpilco.tasks.furuta import ENCODERS, SAMPLING_TIME, cost, held_upright
+from vfpilco.tasks.furuta import task as furuta_task
 
 EXACT = Quantised((0.0, 0.0))
 IDEAL = {"coulomb": 0.0, "latency": 0.0, "jitter": 0.0}
@@ -243,3 +245,14 @@ def test_features_of_another_shape_are_refused(task):
     wrong = dataclasses.replace(task, features=dataclasses.replace(task.features, count=4))
     with pytest.raises(UserError, match="features"):
         wrong.check()
+
+
+def test_the_jitter_that_is_learned_with_is_that_of_the_plant():
+    assert tasks.load("furuta").settings.jitter == tasks.load("furuta").plant().jitter > 0
+    still = furuta_task(jitter=0.0)
+    assert still.settings.jitter == still.plant().jitter == 0
+
+
+@pytest.mark.long
+def test_it_is_swung_up_and_held():
+    assert any(vfpilco.learn(tasks.load("furuta"), seed=100, trials=4).successes)
