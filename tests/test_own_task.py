@@ -118,9 +118,10 @@ def test_a_dry_run_moves_nothing_and_tells_what_it_sees(tmp_path, capsys, monkey
 
 def test_a_dry_run_tells_why_it_ended_and_how_gentle_an_exploration_would_be(capsys):
     base = vfpilco.task("cartpole")
-    ends = dataclasses.replace(base, ends=lambda q: True)
-    tried = dry_run(ends, dataclasses.replace(base.settings, gentle=0.2, slew=0.1))
-    assert tried.problems == ["It ended after 1 of 90 samples."] or "the task's end was reached" in tried.problems[0]
+    seen = []
+    drifting = dataclasses.replace(base, ends=lambda q: seen.append(q) or len(seen) in (10, 11))
+    tried = dry_run(drifting, dataclasses.replace(base.settings, gentle=0.2, slew=0.1))
+    assert "of 90 samples: the task's end was reached." in tried.problems[0]
     assert 0 < tried.explores["force"] <= 0.2
     assert main(["learn", "cartpole", "--dry-run", "--gentle", "0.2"]) == 0
     said = capsys.readouterr().out
@@ -220,13 +221,31 @@ def test_a_run_remembers_the_plant_that_was_put_under_its_task(capsys, tmp_path)
     assert folder.header()["plant"] == "gym:Pendulum-v1"
     capsys.readouterr()
     assert main(["evaluate", str(run), "--episodes", "1"]) == 0
-    assert "episode 1" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "The plant is gym:Pendulum-v1" in said
+    assert "episode 1" in said
     folder.write_header({**folder.header(), "plant": "gym:Pendulum-v99"})
     assert "Pendulum-v99" in refuse(capsys, ["evaluate", run])
     assert "Pendulum-v99" in refuse(capsys, ["learn", file, "--out", run, "--resume", "--trials", "2"])
     folder.write_header({**folder.header(), "plant": "gym:os:Evil-v0"})
     assert "if you trust it" in refuse(capsys, ["evaluate", run])
+    assert main(["evaluate", str(run), "--episodes", "1", "--plant", "gym:Pendulum-v1"]) == 0
+    assert main(["learn", str(file), "--plant", "gym:Pendulum-v1", "--out", str(run), "--resume", "--quiet"]) == 0
+    assert folder.header()["plant"] == "gym:Pendulum-v1"  # the last one that was named
+    capsys.readouterr()
     assert "is a run of task" in refuse(capsys, ["evaluate", run, "--task", "cartpole"])
+
+
+def test_a_run_that_is_older_than_a_setting_goes_on_without_it(tmp_path):
+    run = tmp_path / "a"
+    old = ["--jitter", "0", "--credit", "1", "--noise", "white"]
+    assert main(["learn", "furuta", "--out", str(run), "--quiet", *TINY, *old]) == 0
+    folder = RunFolder(run)
+    header = folder.header()
+    for name in ("jitter", "credit", "noise"):
+        header["settings"].pop(name)
+    folder.write_header(header)
+    assert main(["learn", "furuta", "--out", str(run), "--resume", "--quiet"]) == 0
 
 
 def test_an_environment_that_does_not_fit_is_told():

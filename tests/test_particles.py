@@ -301,10 +301,19 @@ def test_credit_fades_gradients_on_their_way_back_and_changes_nothing_else(simul
     assert np.abs(exact["weights"] - none["weights"]).max() > 1e-6
 
 
-def test_jitter_blurs_what_the_policy_sees_of_what_moves(simulator, history, model):
-    quiet = replace(simulator, sensor=QUIET)
-    params, key = params_of(RBF), jax.random.key(3)
-    sharp = quiet.rollout(params, model.posterior, key, 200)
-    blurred = replace(quiet, jitter=0.1).rollout(params, model.posterior, key, 200)
-    np.testing.assert_array_equal(sharp.u[0], blurred.u[0])  # nothing moves yet
-    assert np.abs(sharp.u[3] - blurred.u[3]).max() > 0
+@dataclass(frozen=True)
+class Showing:
+    """A policy whose input is the first position that it sees."""
+
+    def __call__(self, params, x, keep):
+        return x[:, :1]
+
+
+def test_jitter_blurs_what_the_policy_sees_of_what_moves(simulator, model):
+    seeing = replace(simulator, sensor=QUIET, policy=Showing(), jitter=0.1)
+    rolled = seeing.rollout({}, model.posterior, jax.random.key(3), 2000)
+    q, seen = np.asarray(rolled.q)[..., 0], np.asarray(rolled.u)[..., 0]
+    np.testing.assert_allclose(seen[0], q[0])  # nothing moves yet
+    off = ((seen - q[:-1])[1:] / np.diff(q, axis=0)[:-1]).T  # in sampling times
+    assert np.std(off) == pytest.approx(0.1, rel=0.05)
+    assert np.abs(np.corrcoef(off[:, 0], off[:, 1])[0, 1]) < 0.1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 import time
 from pathlib import Path
@@ -119,7 +120,11 @@ def wait_for_start(what: str) -> None:
 
 def somebody_there() -> None:
     """Refuse to wait for a person where nobody can answer, before anything is begun."""
-    if sys.stdin is None or not (sys.stdin.isatty() or sys.stdin.buffer.peek(1)):  # pyright: ignore
+    if sys.stdin is None:
+        raise UserError(NOBODY)
+    if sys.stdin.isatty() or not select.select([sys.stdin], [], [], 0)[0]:
+        return
+    if not sys.stdin.buffer.peek(1):  # pyright: ignore[reportAttributeAccessIssue]
         raise UserError(NOBODY)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,22 +38,20 @@ class DryRun:
     units: dict[str, str]
     explores: dict[str, float]
     """How far the exploration would drive every input, as a share of its limit."""
+    problems: tuple[str, ...] = ()
+    """What should be mended before learning."""
 
-    @property
-    def problems(self) -> list[str]:
-        """What should be mended before learning."""
+    def judged(self) -> DryRun:
+        """The same with its problems."""
         found = []
         if self.samples < self.wanted_samples:
             why = f": {self.ended}" if self.ended else ""
             found.append(f"It ended after {self.samples} of {self.wanted_samples} samples{why}.")
         if self.realtime and self.rate > 1.1 * self.wanted_rate:
             found.append("It does not wait for the end of the sampling time: let step() wait, e.g. with vfpilco.Clock.")
-        if self.rate < 0.98 * self.wanted_rate:
+        if self.realtime and self.rate < 0.98 * self.wanted_rate:
             found.append(f"It is too slow: {self.rate:.4g} samples a second where {self.wanted_rate:.4g} are wanted.")
-        still = [name for name, seen in self.positions.items() if seen["moved"] == 0]
-        if still and len(still) == len(self.positions):
-            found.append("No position changed at all: does it really measure? (An encoder at rest may be that still.)")
-        return found
+        return replace(self, problems=tuple(found))
 
     def sentences(self) -> list[str]:
         """The same for a person."""
@@ -73,6 +71,10 @@ class DryRun:
             )
         for name, share in self.explores.items():
             said.append(f"{name}: was held at 0; the exploration will go up to {share:.0%} of its limit.")
+        if all(seen["moved"] == 0 for seen in self.positions.values()):
+            said.append(
+                "No position changed at all, as of encoders at rest: turn the machine by hand to see that it measures."
+            )
         verdict = [f"Mend this: {problem}" for problem in self.problems] or ["It answers as it should."]
         return [*said, *verdict, "Nothing was learned and nothing was written."]
 
@@ -103,7 +105,7 @@ def dry_run(task: Task, settings: Settings | None = None, seed: int = 0, watch: 
         },
         units={p.name: p.unit for p in task.positions},
         explores=explores(task, settings, seed, trial.q),
-    )
+    ).judged()
 
 
 def explores(task: Task, settings: Settings, seed: int, q: np.ndarray) -> dict[str, float]:

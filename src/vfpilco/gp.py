@@ -102,9 +102,12 @@ def noise_shapes(data: TrainingSet) -> list[Float[np.ndarray, "N N"] | None]:
     """
     if data.mixing is None:
         return [None] * data.y.shape[1]
-    together = data.mixing @ data.mixing.transpose(0, 2, 1)
-    together /= np.trace(together, axis1=1, axis2=2)[:, None, None] / len(data.x)
-    return list((1 - WHITE) * together + WHITE * np.eye(len(data.x)))
+    own, shapes = np.eye(len(data.x)), []
+    for mixing in data.mixing:
+        together = mixing @ mixing.T
+        size = np.trace(together) / len(own)
+        shapes.append((1 - WHITE) * together / size + WHITE * own if size else own)
+    return shapes if len(shapes) > 1 else shapes * data.y.shape[1]
 
 
 def log_marginal_likelihood(

@@ -40,7 +40,7 @@ class VelocityFree:
     correlated: bool = False
     """Whether targets share the errors of the measurements they are made of, or have noise of their own each."""
     jitter: float = 0.0
-    """Standard deviation of the times between samples, as a share of the sampling time; for correlated noise."""
+    """Standard deviation of the times that samples are taken at, in sampling times; for correlated noise."""
     spread: tuple[float, ...] = ()
     """The sensor's error at every position, beside which that of the jitter stands."""
 
@@ -171,12 +171,13 @@ class VelocityFree:
     def mixing(self, t: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Of every joint, a row for the target of each sample `t`, a column for the error of each measurement.
 
-        All measurements are equally good, but for those of fast movements where the sampling time jitters.
+        All measurements are equally good, and one matrix serves all joints, but where the sampling time jitters:
+        there those of fast movements are worse.
         """
         rows, matrix = np.arange(len(t)), np.zeros((len(t), len(q)))
         for i, weight in enumerate(self.error_weights):
             matrix[rows, t + 1 - i] = weight
         if not self.jitter:
-            return np.stack([matrix] * q[:, self.predicted].shape[1])
+            return matrix[None]
         errors = np.hypot(self.spread, self.jitter * np.gradient(q, axis=0))[:, self.predicted]
         return matrix * errors.T[:, None, :]

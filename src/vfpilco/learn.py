@@ -81,7 +81,7 @@ def begin(learner: Learner, told: bool = False) -> None:
         {
             "task": describe(learner.task),
             "task_file": learner.task.file,
-            "plant": learner.task.plant if isinstance(learner.task.plant, str) else None,
+            "plant": learner.task.substitute,
             "settings": dataclasses.asdict(learner.settings),
             "seed": learner.seed,
             "trials": learner.trials,
@@ -130,8 +130,9 @@ def reopen(
     learner = Learner(task, plant, settings_then, seed_then, trials, folder, watch)
     if header.get("versions") != versions() or header.get("machine") != machine():
         watch.note("The run was begun with other versions or on another machine: its last digits may differ from here.")
-    if trials > trials_then:
-        folder.write_header({**header, "trials": trials})
+    now = {"trials": trials, "plant": task.substitute or header.get("plant")}
+    if any(header.get(name) != value for name, value in now.items()):
+        folder.write_header({**header, **now})
     learner.restore()
     if plant is not None and len(learner.result.successes) >= trials:
         watch.note(f"The run has made all of its {trials} trials: ask for more with --trials to go on.")

@@ -275,8 +275,8 @@ class Learner:
             reference,
             self.slew,
             tuple(price / limit**2 for limit in task.limits.tolist()) if price else None,
-            self.settings.jitter / task.sampling_time,
-            self.settings.credit,
+            float(self.settings.jitter / task.sampling_time),
+            float(self.settings.credit),
         )
 
     def key_for(self, trial: int, purpose: int) -> jax.Array:
@@ -311,7 +311,7 @@ class Learner:
         }
         if self.folder is None:
             self.watch.ready(trial)
-            return execute(task, self.plant, controller, seed, **how)
+            return self.looked_at(execute(task, self.plant, controller, seed, **how))
         d_q = len(task.positions)
         if self.folder.logged_trial(index, self.columns, d_q, task.sampling_time, partial(to_its_end, task)):
             return self.folder.trial(index, d_q)
@@ -331,7 +331,11 @@ class Learner:
             self.folder.keep_trial(index, executed, self.columns, log)
         if punctuality is not None:
             self.folder.add_timing({"trial": trial, "phase": "samples", **punctuality.summary()})
-        strange = task.far_from_start(executed.q[0])
+        return self.looked_at(executed)
+
+    def looked_at(self, executed: Trial) -> Trial:
+        """An execution, with notes on what a person would not expect of it."""
+        strange = self.task.far_from_start(executed.q[0])
         if strange:
             self.watch.note(f"The trial started with {strange}: mend the task's start, or the machine's reset.")
         if executed.ended:

@@ -41,7 +41,7 @@ def represent(task: Task, settings: Settings) -> Representation:
         features=task.features,
         correlated=settings.noise == "correlated",
         jitter=settings.jitter / h,
-        spread=_noise(task) if settings.jitter else (),
+        spread=_noise(task) if settings.jitter and settings.noise == "correlated" else (),
     )
 
 

@@ -47,7 +47,7 @@ class Simulator:
     penalty: tuple[float, ...] | None = None
     """What the square of every input costs while a policy is improved."""
     jitter: float = 0.0
-    """Standard deviation of the times between samples, as a share of the sampling time."""
+    """Standard deviation of the times that samples are taken at, as a share of the sampling time."""
     credit: float = 1.0
     """Share of a sample's gradient that reaches the sample before."""
 
@@ -73,6 +73,8 @@ class Simulator:
         gauss = persistent(jax.random.normal(k_step, drawn, dtype), self.persistence)
         keep = None if dropout is None else self.policy.dropout(k_keep, particles, dropout, dtype)
         how, d_q = self.representation, q0.shape[1]
+        measurable = np.ones(d_q, dtype)  # what is commanded is known at any time
+        measurable[[command.position for command in how.commands]] = 0
         r = None if self.reference is None else jnp.asarray(self.reference, dtype)[:, None, :]
 
         def step(carry: Any, drawn: Any) -> tuple[Any, Any]:
@@ -85,7 +87,7 @@ class Simulator:
             mean, variance = predict(posterior, how.gp_input(state, u))
             left = how.positions(state)
             state = how.advance(state, u, how.prior_mean(state) + mean + jnp.sqrt(variance) * z)
-            e = e if off is None else e + off[:, None] * (how.positions(state) - left)
+            e = e if off is None else e + off[:, None] * (how.positions(state) - left) * measurable
             measured = how.measured(state, e)
             before = None if self.slew is None else u
             return (state, how.push(seen, measured, u), measured, before), (how.positions(state), u)

@@ -67,6 +67,10 @@ class Punctuality:
     sampling_time: float
     late: list[float] = field(default_factory=list)
     """Seconds after (or before) each sample was due; the first one begins the count."""
+    missed: int = 0
+    """How many came too late, by the rules."""
+    hasty: int = 0
+    """How many came as much too early."""
     computing: list[float] = field(default_factory=list)
     """Seconds from each measurement to the inputs that answer it."""
 
@@ -78,19 +82,19 @@ class Punctuality:
         self.late.append(now - self.begun - len(self.late) * self.sampling_time)
         self.latest = now
         limit = self.rules.missed * self.sampling_time
-        early = sum(late < -limit for late in self.late)
-        if early > self.rules.most_missed:
+        self.hasty += self.late[-1] < -limit
+        self.missed += self.late[-1] > limit
+        if self.hasty > self.rules.most_missed:
             raise PlantError(
-                f"{early} samples came more than {1e3 * limit:.4g} ms too early, the last one by "
-                f"{-1e3 * self.late[-1]:.4g} ms: the driver does not wait for the end of the sampling time, so the "
-                "plant was stopped. Let step() wait, for example with vfpilco.Clock."
+                f"{self.hasty} samples came more than {1e3 * limit:.4g} ms too early, the last one by "
+                f"{-1e3 * self.late[-1]:.4g} ms: the plant was stopped. It is faster than the task's sampling time "
+                "says: let step() wait, for example with vfpilco.Clock, or mend sampling_time."
             )
-        missed = sum(late > limit for late in self.late)
-        if missed > self.rules.most_missed:
+        if self.missed > self.rules.most_missed:
             raise PlantError(
-                f"{missed} samples came more than {1e3 * limit:.4g} ms late, the last one {1e3 * self.late[-1]:.0f} ms "
-                f"(t = {(len(self.late) - 1) * self.sampling_time:.3g} s): the plant was stopped. Make the driver "
-                "faster, sample more slowly, or allow more in the task's RealTime."
+                f"{self.missed} samples came more than {1e3 * limit:.4g} ms late, the last one by "
+                f"{1e3 * self.late[-1]:.0f} ms (t = {(len(self.late) - 1) * self.sampling_time:.3g} s): the plant was "
+                "stopped. Make the driver faster, sample more slowly, or allow more in the task's RealTime."
             )
 
     def answered(self) -> None:

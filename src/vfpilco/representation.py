@@ -25,8 +25,9 @@ class TrainingSet(NamedTuple):
     x: Float[np.ndarray, "N d_x"]
     y: Float[np.ndarray, "N J"]
     prior: Float[np.ndarray, "N J"]
-    mixing: Float[np.ndarray, "J N E"] | None = None
-    """How measurement errors, column by column, add up to the noise of the targets; None: every target has its own."""
+    mixing: Float[np.ndarray, "C N E"] | None = None
+    """How measurement errors, column by column, add up to the noise of the targets: a matrix for each column of `y`, or
+    one for all; None: every target has noise of its own."""
 
     @staticmethod
     def join(parts: list[TrainingSet]) -> TrainingSet:

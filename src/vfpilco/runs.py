@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +70,14 @@ def task_of(folder: RunFolder, given: str | None = None) -> Task:
     return taskfile.load(file)
 
 
-def plant_of(folder: RunFolder) -> str | None:
-    """Where the plant was that was put under the task when the run was begun, if another one was."""
+def on_plant(task: Task, named: str | None, folder: RunFolder | None, say: Callable[[str], None]) -> Task:
+    """The task with another plant under it: the one that is named, or the one that a run remembers."""
+    if named is not None or folder is None:
+        return task if named is None else dataclasses.replace(task, substitute=named)
     plant = folder.header().get("plant")
     if not isinstance(plant, str):
-        return None
+        return task
     if plant.startswith("gym:") and ":" in plant[4:]:  # Gymnasium would import a module, and a folder may be anybody's
         raise UserError(f"The run was made with the plant {plant[:200]}: name it with --plant, if you trust it.")
-    return plant
+    say(f"The plant is {plant[:200]}, as it was for this run.")
+    return dataclasses.replace(task, substitute=plant)

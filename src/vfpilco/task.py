@@ -74,6 +74,8 @@ class Task:
     """One line for `vfpilco tasks`."""
     plant: Callable[[], Plant] | str | None
     """Makes or connects to the plant; or where it is: `tcp://host:port`, `gym:ID`; None for one that runs elsewhere."""
+    substitute: str | None = None
+    """Where another plant is that takes its place, as with --plant."""
     positions: tuple[Position, ...]
     inputs: tuple[Input, ...]
     sampling_time: float

@@ -48,7 +48,7 @@ def tell(
             learner = new(task, None, folder, watch, seed=seed, settings=settings)
         files = [folder.path / row["file"] for row in learner.result.rows]
         called = names or [f"Trial {i} of those told" for i in range(1, len(trials) + 1)]
-        check_different([*learner.result.trials, *trials], [*files, *called])
+        check_different(learner.result.trials, trials, [*files, *called])
         if not folder.has("run.json"):
             begin(learner, told=True)
         for trial in trials:
@@ -56,11 +56,12 @@ def tell(
         return learner.result
 
 
-def check_different(trials: Sequence[Trial], names: Sequence[object]) -> None:
-    """Refuse a trial that comes twice: it would count double."""
-    for i, trial in enumerate(trials):
+def check_different(known: Sequence[Trial], told: Sequence[Trial], names: Sequence[object]) -> None:
+    """Refuse a trial that comes twice, as it would count double; `names` are those of both."""
+    trials = [*known, *told]
+    for i in range(len(known), len(trials)):
         for before, name in zip(trials[:i], names, strict=False):
-            if np.array_equal(trial.q, before.q):
+            if np.array_equal(trials[i].q, before.q):
                 raise UserError(f"{names[i]} holds the same measurements as {name}: tell every trial once.")
 
 
@@ -99,11 +100,12 @@ def change_settings(folder: RunFolder, header: dict[str, Any], task: Task, setti
     """Write other settings down for a run that has no policy yet; one that has is told to keep them."""
     if not isinstance(header.get("settings"), dict):
         return header  # Told when the run is opened.
-    changed = {name: value for name, value in settings.items() if header["settings"].get(name) != value}
+    then = dataclasses.asdict(Settings(**header["settings"]))
+    changed = {name: value for name, value in settings.items() if then.get(name) != value}
     if changed and folder.has("models/001.safetensors"):
-        then = ", ".join(f"{name} {header['settings'].get(name)}" for name in changed)
+        were = ", ".join(f"{name} {then.get(name)}" for name in changed)
         raise UserError(
-            f"{folder.path} was learned with {then}, got {', '.join(map(str, changed.values()))}: settings (and "
+            f"{folder.path} was learned with {were}, got {', '.join(map(str, changed.values()))}: settings (and "
             "--inspected, which sets some) may change until the first policy; leave them out, or tell its trials to a "
             "new run."
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from vfpilco.arguments import parse
 from vfpilco.display import Episodes, short, somebody_there
 from vfpilco.evaluate import evaluate
 from vfpilco.runfolder import RunFolder
-from vfpilco.runs import plant_of, task_of
+from vfpilco.runs import on_plant, task_of
 
 
 @dataclass(frozen=True)
@@ -44,12 +43,11 @@ def run(argv: list[str]) -> None:
     """`vfpilco evaluate RUN`: success rate and cost."""
     args = parse(Arguments, argv, "evaluate")
     folder = RunFolder(args.run)
-    task, plant = task_of(folder, args.task), args.plant or plant_of(folder)
-    if plant is not None:
-        task = dataclasses.replace(task, plant=plant)
+    console = Console(stderr=args.json)
+    task = on_plant(task_of(folder, args.task), args.plant, folder, console.print)
     if args.wait:
         somebody_there()
-    policy, watch = folder.policy(args.trial), Episodes(Console(), quiet=args.json, wait=args.wait)
+    policy, watch = folder.policy(args.trial), Episodes(console, quiet=args.json, wait=args.wait)
     found = evaluate(task, policy, args.episodes, args.seed, watch)
     summary = {"run": str(args.run), "trial": args.trial, **found.summary()}
     if args.json:

@@ -29,10 +29,11 @@ from vfpilco.report import write_report
 from vfpilco.report.board import Board
 from vfpilco.report.live import LivePage
 from vfpilco.runfolder import RunFolder, check_free
-from vfpilco.runs import plant_of
+from vfpilco.runs import on_plant
 from vfpilco.settings import Settings, whole
 from vfpilco.task import Task
 from vfpilco.watch import Several, Watcher
+from vfpilco.words import count
 
 
 @dataclass(frozen=True)
@@ -82,16 +83,16 @@ def run(argv: list[str]) -> None:
     if args.wait:
         somebody_there()
     if args.dry_run:
-        show_dry_run(args, on(task, args.plant))
+        show_dry_run(args, on_plant(task, args.plant, None, print))
         return
     if args.inspected:
         given["settings"] = dataclasses.replace(given["settings"], **settings_from(args.inspected, task))
         args = parse(Arguments, argv, "learn", **given)
     if args.resume and args.out is None:
         raise UserError("To go on with a run its folder is needed: name it with --out.")
-    if args.resume and (args.out / "run.json").exists():
-        args = parse(Arguments, argv, "learn", **begun_with(args.out, given))
-    task = on(task, args.plant)
+    begun = RunFolder(args.out) if args.resume and (args.out / "run.json").exists() else None
+    if begun is not None:
+        args = parse(Arguments, argv, "learn", **begun_with(begun.path))
     whole("trials", args.trials, 1, MOST_POINTS)
     out = args.out or free_folder(Path("runs"), f"{task.name}-seed{args.seed}")
     if not args.resume:
@@ -102,6 +103,7 @@ def run(argv: list[str]) -> None:
         following(args, task, out, display) as watch,
     ):
         chosen = {f.name: getattr(args.settings, f.name) for f in dataclasses.fields(Settings)}
+        task = on_plant(task, args.plant, begun, watch.note)
         try:
             result = learn(task, seed=args.seed, trials=args.trials, out=out, resume=args.resume, watch=watch, **chosen)
             pictures = try_pictures(task, out, display)
@@ -113,7 +115,7 @@ def run(argv: list[str]) -> None:
         except PlantError as error:
             if not (out / "run.json").exists():
                 raise
-            raise UserError(f"{error} {kept_of(error)}go on with: {going_on(args, out)}") from error
+            raise UserError(f"{error} {kept_of(error)}Go on with: {going_on(args, out)}") from error
     if args.json:
         made = {"run": str(out), "pictures": pictures, "report": report}
         print(json.dumps({**made, "notes": display.notes, "results": result.rows}))
@@ -135,20 +137,18 @@ def following(args: Arguments, task: Task, out: Path, display: Display) -> Itera
             board.close()
 
 
-def on(task: Task, plant: str | None) -> Task:
-    """The task, with another plant under it if one is named."""
-    return task if plant is None else dataclasses.replace(task, plant=plant)
-
-
 def going_on(args: Arguments, out: Path) -> str:
     """The command that goes on with a run that was stopped."""
-    return shlex.join([*program(), "learn", args.task, "--out", str(out), "--resume", *["--wait"][: args.wait]])
+    command = [*program(), "learn", args.task, "--out", str(out), "--resume"]
+    command += ["--plant", args.plant] if args.plant else []
+    command += ["--wait"] if args.wait else []
+    return shlex.join(command)
 
 
 def kept_of(error: PlantError) -> str:
     """What is kept of a trial in which the plant failed."""
     samples = 0 if error.partial is None else len(error.partial.q)
-    return f"The {samples} samples until then are kept in the run's folder, and not learned from; " if samples else ""
+    return f"The {count(samples, 'sample')} until then are kept in the run's folder. " if samples else ""
 
 
 def program() -> list[str]:
@@ -167,13 +167,11 @@ def show_dry_run(args: Arguments, task: Task) -> None:
         print(line)
 
 
-def begun_with(out: Path, given: dict[str, Any]) -> dict[str, Any]:
+def begun_with(out: Path) -> dict[str, Any]:
     """What a run was begun with, as the defaults of going on with it."""
     header = RunFolder(out).header()
     try:
-        settings = dataclasses.replace(given["settings"], **header["settings"])
-        numbers = {name: int(header[name]) for name in ("seed", "trials")}
-        return {"settings": settings, **numbers, "plant": plant_of(RunFolder(out))}
+        return {"settings": Settings(**header["settings"]), **{name: int(header[name]) for name in ("seed", "trials")}}
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise UserError(f"{out / 'run.json'} does not describe a run of this version ({error}).") from error
 

@@ -80,6 +80,6 @@ def begin_with(argv: list[str]) -> dict[str, Any]:
     """The defaults of the settings: those of the run if it has begun, else those of the task that is named."""
     rough = parse(Arguments, argv, "tell", settings=Settings())
     if (rough.run / "run.json").exists():
-        begun = begun_with(rough.run, {"settings": Settings()})
+        begun = begun_with(rough.run)
         return {"settings": begun["settings"], "seed": begun["seed"]}
     return {"settings": Settings() if rough.task is None else tasks.load(rough.task).settings}

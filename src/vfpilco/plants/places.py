@@ -11,17 +11,18 @@ from vfpilco.task import Task
 
 def find(task: Task) -> Plant:
     """The plant of a task: made, or reached at its address."""
-    if task.plant is None:
+    place = task.substitute or task.plant
+    if place is None:
         raise UserError(
             f"Task {task.name!r} has no plant: name one with --plant, or run its policies elsewhere with vfpilco tell "
             "and vfpilco ask."
         )
-    if not isinstance(task.plant, str):
-        made = task.plant()
+    if not isinstance(place, str):
+        made = place()
         return GymPlant(made, task) if hasattr(made, "observation_space") else made
-    scheme, _, name = task.plant.partition(":")
+    scheme, _, name = place.partition(":")
     if scheme == "tcp":
-        return RemotePlant.connect(task.plant, task)
+        return RemotePlant.connect(place, task)
     if scheme == "gym":
         return GymPlant(make(name), task)
-    raise UserError(f"There is no plant at {task.plant[:200]!r}: give tcp://host:port or gym:ID.")
+    raise UserError(f"There is no plant at {place[:200]!r}: give tcp://host:port or gym:ID.")

@@ -77,7 +77,7 @@ def record(job: Job, folder: RunFolder) -> Record:
         extra["last_trial"] = np.round(trial.q, 5).tolist()
     if job.particles:
         predicted = folder.arrays("predictions", job.trials)[0]["q"][:, : job.particles]
-        extra["last_trial"] = np.round(trial.judged, 4).tolist()
+        extra["executed"] = np.round(trial.judged, 4).tolist()
         extra["particles"] = np.round(predicted.astype(float), 3).tolist()
     return {
         "configuration": job.configuration,

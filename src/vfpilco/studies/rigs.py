@@ -28,7 +28,7 @@ def _furuta_figure(study: Study, records: list[Record], file: Path) -> None:
     left, right = figure.subfigures(1, 2)
     shown = groups(study, records)
     run = shown[0][2][0]
-    real, particles = np.array(run["last_trial"]), np.array(run["particles"])
+    real, particles = np.array(run["executed"]), np.array(run["particles"])
     t = SAMPLING_TIME * np.arange(len(particles))
     axes = left.subplots(2, 1, sharex=True)
     for i, (axis, name) in enumerate(zip(axes, ANGLES, strict=True)):

@@ -99,7 +99,7 @@ CIRCLE = Study(
     trials=3,
     configurations=(
         Configuration("default", {}),
-        Configuration("paper", {"kernel": "se", "prior_mean": "zero", "noise": "white"}),
+        Configuration("paper", {"kernel": "se", "prior_mean": "zero", "noise": "white", "credit": 1.0, "steps": 1000}),
     ),
     figure=_figure,
     table=_table,
