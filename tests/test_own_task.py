@@ -127,6 +127,8 @@ def test_a_dry_run_tells_why_it_ended_and_how_gentle_an_exploration_would_be(cap
     said = capsys.readouterr().out
     assert "will go up to 20% of its limit" in said
     assert "It answers as it should" in said
+    lost = dataclasses.replace(base, start=vfpilco.GaussianStart((0.0, 3.1), (0.01, 0.01)))
+    assert "It started with alpha" in dry_run(lost).problems[0]
 
 
 def test_common_slips_in_a_task_are_told(tmp_path, monkeypatch, capsys):
@@ -135,6 +137,8 @@ def test_common_slips_in_a_task_are_told(tmp_path, monkeypatch, capsys):
     slips = {
         "must be what makes it, got a CartPole": lambda: dataclasses.replace(base, plant=plant),
         "index positions as": lambda: dataclasses.replace(base, cost=lambda q: q[..., 5] ** 2),
+        "A start needs two numbers for every position": lambda: vfpilco.GaussianStart((0.0,), (1.0, 1.0)),
+        "The sampling time is in seconds, got 33": lambda: dataclasses.replace(base, sampling_time=33),
         "it has 1 numbers for 2 positions": lambda: dataclasses.replace(base, start=vfpilco.GaussianStart((0,), (1,))),
     }
     for words, made in slips.items():
@@ -165,9 +169,17 @@ def test_a_plant_that_fails_leaves_a_run_to_go_on_with(tmp_path, capsys):
         "task = dataclasses.replace(base, plant=lambda: Rig(base.sampling_time, base.sensor))\n"
     )
     said = refuse(capsys, ["learn", file, "--out", tmp_path / "a", *TINY])
-    assert "cable" in said
+    assert "(AssertionError: cable, rig.py line 6): mend it." in said
     assert "The 5 samples until then are kept" in said
-    assert f"learn {file} --out {tmp_path / 'a'} --resume" in said
+    again = f"learn {file} --out {tmp_path / 'a'} --resume"
+    assert again in said
+    # Nothing was learned yet: what was wrong in the task may be mended too.
+    file.write_text(file.read_text().replace("assert self.n < 5, 'cable'", "pass"))
+    file.write_text(file.read_text() + "task = dataclasses.replace(task, horizon=80)\n")
+    assert main([*again.split(), "--quiet"]) == 0
+    assert RunFolder(tmp_path / "a").header()["task"]["horizon"] == 80
+    file.write_text(file.read_text() + "task = dataclasses.replace(task, horizon=70)\n")
+    assert "another task.horizon" in refuse(capsys, [*again.split(), "--trials", "2"])
 
 
 def test_wait_asks_before_every_trial(tmp_path):

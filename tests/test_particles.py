@@ -301,16 +301,15 @@ def test_credit_fades_gradients_on_their_way_back_and_changes_nothing_else(simul
     assert np.abs(exact["weights"] - none["weights"]).max() > 1e-6
 
 
-@dataclass(frozen=True)
-class Showing:
+class Showing(RBFNetwork):
     """A policy whose input is the first position that it sees."""
 
-    def __call__(self, params, x, keep):
+    def __call__(self, params, x, keep=None):
         return x[:, :1]
 
 
 def test_jitter_blurs_what_the_policy_sees_of_what_moves(simulator, model):
-    seeing = replace(simulator, sensor=QUIET, policy=Showing(), jitter=0.1)
+    seeing = replace(simulator, sensor=QUIET, policy=Showing(SCALE, CIRCLE, (10.0,), basis_functions=8), jitter=0.1)
     rolled = seeing.rollout({}, model.posterior, jax.random.key(3), 2000)
     q, seen = np.asarray(rolled.q)[..., 0], np.asarray(rolled.u)[..., 0]
     np.testing.assert_allclose(seen[0], q[0])  # nothing moves yet

@@ -115,6 +115,7 @@ def wait_for_start(what: str) -> None:
     try:
         Console(stderr=True).input(f"  Put the machine in its start for {what}, then press Enter (Ctrl-C stops) ")
     except EOFError as error:
+        print(file=sys.stderr)
         raise UserError(NOBODY) from error
 
 
@@ -251,8 +252,9 @@ def posterior_sentence(rows: list[dict[str, Any]]) -> str:
         return f"exact, {used[-1]['points']} points"
     error = max(max(row["excess_error"]) for row in used)
     density = max(max(row["lost_log_density"]) for row in used)
+    points = used[-1]["points"]
     return (
-        f"projected on {used[-1]['inducing']} of {used[-1]['points']} points; against the exact one at most "
+        f"projected on {min(used[-1]['inducing'], points)} of {points} points; against the exact one at most "
         f"{error:+.2%} one-step error, {-density:+.4f} nats"
     )
 

@@ -38,6 +38,8 @@ class DryRun:
     units: dict[str, str]
     explores: dict[str, float]
     """How far the exploration would drive every input, as a share of its limit."""
+    strange: str | None = None
+    """Where it started, if that is not where the task says."""
     problems: tuple[str, ...] = ()
     """What should be mended before learning."""
 
@@ -47,10 +49,13 @@ class DryRun:
         if self.samples < self.wanted_samples:
             why = f": {self.ended}" if self.ended else ""
             found.append(f"It ended after {self.samples} of {self.wanted_samples} samples{why}.")
+        rates = f"{self.rate:.4g} samples a second where the task has {self.wanted_rate:.4g}"
         if self.realtime and self.rate > 1.1 * self.wanted_rate:
-            found.append("It does not wait for the end of the sampling time: let step() wait, e.g. with vfpilco.Clock.")
+            found.append(f"It is too fast, {rates}: let step() wait, e.g. with vfpilco.Clock, or mend sampling_time.")
         if self.realtime and self.rate < 0.98 * self.wanted_rate:
-            found.append(f"It is too slow: {self.rate:.4g} samples a second where {self.wanted_rate:.4g} are wanted.")
+            found.append(f"It is too slow, {rates}: make the driver faster, or mend sampling_time.")
+        if self.strange:
+            found.append(f"It started with {self.strange}: mend the task's start, or the machine's reset.")
         return replace(self, problems=tuple(found))
 
     def sentences(self) -> list[str]:
@@ -75,7 +80,7 @@ class DryRun:
             said.append(
                 "No position changed at all, as of encoders at rest: turn the machine by hand to see that it measures."
             )
-        verdict = [f"Mend this: {problem}" for problem in self.problems] or ["It answers as it should."]
+        verdict = [] if self.problems else ["It answers as it should."]
         return [*said, *verdict, "Nothing was learned and nothing was written."]
 
 
@@ -105,6 +110,7 @@ def dry_run(task: Task, settings: Settings | None = None, seed: int = 0, watch: 
         },
         units={p.name: p.unit for p in task.positions},
         explores=explores(task, settings, seed, trial.q),
+        strange=task.far_from_start(trial.q[0]),
     ).judged()
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,6 +41,13 @@ def numbers_of(values: object, what: str) -> tuple[float, ...]:
             f"{what} must be numbers in a tuple, one for every position, got {values!r}: one alone needs a comma, "
             "as in (0.1,)."
         ) from None
+
+
+def told(error: BaseException) -> str:
+    """An exception of somebody else's code in a few words, with the line that it came from."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place}"
 
 
 def unknown(kind: str, got: str, known: Iterable[str]) -> UserError:

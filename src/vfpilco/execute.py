@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from vfpilco.errors import Interrupted, PlantError, UserError
+from vfpilco.errors import Interrupted, PlantError, UserError, told
 from vfpilco.limits import Slew
 from vfpilco.plants.base import Plant
 from vfpilco.plants.places import find
@@ -81,17 +81,15 @@ def execute(
         problem = error if isinstance(error, PlantError) else PlantError(str(error))
     except Exception as error:
         problem = PlantError(
-            f"The plant of task {task.name!r} failed at sample {len(recorded.q)} ({type(error).__name__}: {error}): "
-            "mend it and start again."
+            f"The plant of task {task.name!r} failed at sample {len(recorded.q)} ({told(error)}): mend it."
         )
         problem.__cause__ = error
     try:
         plant.stop()
     except Exception as error:
-        also = (
-            f"The plant of task {task.name!r} could not be stopped ({type(error).__name__}: {error}): stop it by hand."
-        )
-        problem = PlantError(also if problem is None else f"{problem} {also}")
+        reason = str(error).split(": ")[0] if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        first = f"Stop the machine by hand: the plant of task {task.name!r} could not be stopped ({reason})."
+        problem = PlantError(first if problem is None else f"{first} {problem}")
     if problem is None:
         return to_its_end(task, recorded.trial())
     problem.partial = recorded.trial()  # pyright: ignore[reportAttributeAccessIssue]
@@ -155,7 +153,7 @@ class Recording:
         if not np.all(np.isfinite(measured)):
             raise PlantError(
                 f"The plant of task {task.name!r} returned {_bad(task, measured)} at sample {len(self.q)} "
-                f"(t = {len(self.q) * task.sampling_time:.3g} s): check the sensor and start again."
+                f"(t = {len(self.q) * task.sampling_time:.3g} s): check the sensor."
             )
         self.q.append(unwrap(measured, self.q[-1], task.angles) if self.q else measured)
         if hasattr(self.plant, "true_positions"):

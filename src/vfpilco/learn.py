@@ -114,7 +114,10 @@ def reopen(
         changed = [f"task.{name}" for name in now if then.get(name) != now[name]]
     except (KeyError, TypeError, AttributeError, UserError) as error:
         raise UserError(f"{folder.path / 'run.json'} does not describe a run of this version ({error}).") from error
-    if changed:
+    if changed and not folder.results():  # nothing was learned yet
+        header = {**header, "task": describe(task)}
+        folder.write_header(header)
+    elif changed:
         raise UserError(
             f"{folder.path} was learned with another {' and '.join(changed)}: go on with that task, or start a new run."
         )

@@ -35,9 +35,14 @@ from vfpilco.settings import Settings
 from vfpilco.task import Task
 from vfpilco.trial import Trial
 from vfpilco.watch import Noting, Watcher
+from vfpilco.words import count
 
 MOST_POINTS = 10_000
 """Training points beyond which a fit would take hours and tens of gigabytes."""
+
+
+LITTLE = 0.2
+"""A trial of less than this share of its samples is told."""
 
 
 @dataclass
@@ -234,7 +239,7 @@ class Learner:
     def hear(self, trial: Trial) -> None:
         """Take in a trial that happened elsewhere: of the policy that was asked for, or else an exploration."""
         assert self.folder is not None
-        self.folder.add_trial(len(self.result.trials), trial, self.columns)
+        self.folder.add_trial(len(self.result.trials), self.looked_at(trial), self.columns)
         asked = len(self.result.successes) + 1
         if not self.folder.has(f"predictions/{asked:03d}.safetensors"):
             self.record(trial, {"kind": "explore"})
@@ -340,6 +345,11 @@ class Learner:
             self.watch.note(f"The trial started with {strange}: mend the task's start, or the machine's reset.")
         if executed.ended:
             self.watch.other.note(f"The trial was ended after {executed.duration:.3g} s: {executed.ended}.")
+        if executed.steps < LITTLE * self.task.horizon:
+            self.watch.note(
+                f"The trial has only {count(executed.steps, 'sample')} of {self.task.horizon}, little to learn from: "
+                "if this goes on, drive more gently (--gentle, --slew), or let trials end later."
+            )
         return executed
 
     def is_finished(self, trial: Trial) -> bool:

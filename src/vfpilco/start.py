@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from vfpilco.errors import numbers_of
+from vfpilco.errors import UserError, numbers_of
 
 
 @runtime_checkable
@@ -20,6 +20,12 @@ class Start(Protocol):
     def sample(self, key: Array, particles: int, dtype: Any) -> Float[Array, "M d_q"]:
         """Draw start positions."""
         ...
+
+
+def same_length(one: Sequence[float], other: Sequence[float]) -> None:
+    """Refuse a start that has more numbers of one kind than of the other."""
+    if len(one) != len(other):
+        raise UserError(f"A start needs two numbers for every position, got {one} and {other}.")
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,7 @@ class GaussianStart:
     def __post_init__(self) -> None:
         for name in ("mean", "std"):
             object.__setattr__(self, name, numbers_of(getattr(self, name), f"The {name} of a start"))
+        same_length(self.mean, self.std)
 
     def sample(self, key: Array, particles: int, dtype: Any) -> Float[Array, "M d_q"]:
         gauss = jax.random.normal(key, (particles, len(self.mean)), dtype)
@@ -48,6 +55,7 @@ class UniformStart:
     def __post_init__(self) -> None:
         for name in ("low", "high"):
             object.__setattr__(self, name, numbers_of(getattr(self, name), f"The {name} end of a start"))
+        same_length(self.low, self.high)
 
     def sample(self, key: Array, particles: int, dtype: Any) -> Float[Array, "M d_q"]:
         low, high = jnp.asarray(self.low, dtype), jnp.asarray(self.high, dtype)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from vfpilco.errors import UserError
+from vfpilco.errors import UserError, told
 from vfpilco.exploration import Exploration, Feedback, FilteredNoise
 from vfpilco.plants.base import Plant
 from vfpilco.realtime import Punctuality, RealTime
@@ -58,6 +58,10 @@ class Measure:
     name: str
     unit: str
     of: Callable[[np.ndarray], float]
+
+
+LONGEST = 10.0
+"""A sampling time beyond this, in seconds, was meant in another unit."""
 
 
 def never(q: np.ndarray) -> bool:
@@ -186,8 +190,8 @@ class Task:
             return judged
         except Exception as error:
             raise UserError(
-                f"The cost, success test or a measure of task {self.name!r} failed on a trial "
-                f"({type(error).__name__}: {error}): the trial is kept; mend the task."
+                f"The cost, success test or a measure of task {self.name!r} failed on a trial ({told(error)}): the "
+                "trial is kept; mend the task."
             ) from error
 
     def check(self) -> None:
@@ -234,6 +238,11 @@ class Task:
                 raise UserError(f"The limit of input {i.name!r} must be positive, got {i.limit}: give it in {i.unit}.")
         if not (np.isfinite(self.sampling_time) and self.sampling_time > 0):
             raise UserError(f"The sampling time must be positive, got {self.sampling_time}: give it in seconds.")
+        if self.sampling_time > LONGEST:
+            raise UserError(
+                f"The sampling time is in seconds, got {self.sampling_time:g}: no machine that is sampled so rarely "
+                "can be learned."
+            )
         whole("horizon", self.horizon, 2)
         whole("explorations", self.explorations, 1)
         if self.reference is not None:

@@ -162,9 +162,10 @@ def show_dry_run(args: Arguments, task: Task) -> None:
     tried = dry_run(task, args.settings, args.seed, watch)
     if args.json:
         print(json.dumps(dataclasses.asdict(tried)))
-        return
-    for line in tried.sentences():
-        print(line)
+    else:
+        print("\n".join(tried.sentences()))
+    if tried.problems:
+        raise UserError(" ".join(tried.problems))
 
 
 def begun_with(out: Path) -> dict[str, Any]:

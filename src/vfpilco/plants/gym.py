@@ -38,6 +38,11 @@ class GymPlant:
         for i, limit in zip(task.inputs, most, strict=True):
             if i.limit > limit:
                 raise UserError(f"{name} takes {i.name!r} up to {limit:.4g}, got a limit of {i.limit:.4g}: lower it.")
+        if len(task.positions) != seen[0] and any(p.entry is None for p in task.positions):
+            raise UserError(
+                f"{name} observes {seen[0]} numbers and task {task.name!r} has {len(task.positions)} positions: say "
+                "which is which with Position(…, entry=i), or entry=(sine, cosine)."
+            )
         for p, entry in zip(task.positions, self.entries, strict=True):
             of = entry if isinstance(entry, tuple) else (entry,)
             if len(of) > 2 or not all(0 <= i < seen[0] for i in of):
@@ -51,7 +56,11 @@ class GymPlant:
         steps = getattr(self.env.unwrapped, "dt", None)
         if isinstance(steps, float) and not 0.99 < steps / task.sampling_time < 1.01:
             logging.getLogger("vfpilco").warning(
-                "%s steps %g s at a time, and task %r samples every %g s.", name, steps, task.name, task.sampling_time
+                "%s moves on by %g s in a step, and task %r says %g s: give it the same sampling_time.",
+                name,
+                steps,
+                task.name,
+                task.sampling_time,
             )
 
     def reset(self, seed: int) -> np.ndarray:

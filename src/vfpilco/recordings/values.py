@@ -14,6 +14,8 @@ TURN = 2 * np.pi
 LEAP, OFTEN, MANY = np.pi / 2, 0.05, 4
 """An angle that leaps further than this in more than this share of its steps is not in radians; so many turns are told.
 """
+FAR = 2.0
+"""An input beyond so many times its limit is in another unit, or was not applied."""
 SATURATED = 0.999
 """An input beyond this share of its limit is at it."""
 
@@ -124,7 +126,7 @@ def check_input(channel: Input, values: np.ndarray, lines: list[int], findings: 
     size = np.abs(values) / channel.limit
     for i in np.flatnonzero(size > 1 + 1e-6):
         findings.add(
-            "warning",
+            "error" if size[i] > FAR else "warning",
             "beyond limit",
             lines[i],
             f"{channel.name} is {readable(values[i])}, beyond its limit of {readable(channel.limit)}: log what was "
