@@ -219,8 +219,10 @@ def test_another_plant_can_be_put_under_a_task(capsys, tmp_path):
     task = pendulum(plant="gym:Pendulum-v1")
     assert isinstance(connect(task), GymPlant)
     said = main(["learn", str(EXAMPLES / "pendulum.py"), "--plant", "gym:Pendulum-v1", "--dry-run", "--json"])
-    assert said == 0
-    assert json.loads(capsys.readouterr().out)["samples"] == 100
+    assert said == 2
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["samples"] == 100
+    assert "It started with angle at" in shown.err  # anywhere, and not hanging as the example's own
     for place, words in (("gym:Pendulum-v99", "cannot make"), ("ftp://x", "There is no plant at"), ("gym:", "cannot")):
         assert words in refuse(capsys, ["learn", "cartpole", "--plant", place, "--out", tmp_path / "a"])
     assert not (tmp_path / "a").exists()
@@ -265,6 +267,7 @@ def test_an_environment_that_does_not_fit_is_told():
     for changes, words in [
         ({"positions": (dataclasses.replace(position, entry=7),)}, "has 3 entries"),
         ({"positions": (dataclasses.replace(position, entry=(1, 0), angle=False),)}, "say angle=True"),
+        ({"positions": (dataclasses.replace(position, entry=None),)}, "say which is which"),
         ({"inputs": (torque, dataclasses.replace(torque, name="b"))}, "has 2 inputs"),
         ({"inputs": (dataclasses.replace(torque, limit=5.0),)}, "lower it"),
         ({"plant": "gym:CartPole-v1"}, "discrete actions"),
