@@ -254,3 +254,14 @@ def test_ball_study_tries_every_policy_from_ten_starts(tmp_path):
     np.testing.assert_array_equal(*starts)  # the same for both methods
     assert "at most 13.4 mm" in done.table
     assert (tmp_path / "ballplate.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_furuta_study_keeps_the_particles_that_predicted_the_last_trial(tmp_path):
+    study = dataclasses.replace(rigs.FURUTA, trials=1, configurations=(Configuration("default", TINY),), particles=3)
+    done = reproduce(study, seeds=1, out=tmp_path / "runs", results=tmp_path)
+    assert not done.failed
+    (record,) = done.records
+    predicted = RunFolder(tmp_path / "runs/default-seed0").arrays("predictions", 1)[0]["q"]
+    np.testing.assert_allclose(record["particles"], predicted[:, :3], atol=1e-3)
+    assert np.shape(record["executed"]) == (91, 2)
+    assert (tmp_path / "furuta.png").read_bytes()[:4] == b"\x89PNG"
