@@ -13,6 +13,9 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # of tests side by side the first p
     os.environ["JAX_COMPILATION_CACHE_DIR"] = CACHE.name
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
 
+# Most of a test's time is compiling, for a moment's work.
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0".strip()
+
 # Programs started from here hear Ctrl-C, also when these tests run in the background of a shell.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

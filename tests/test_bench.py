@@ -1,9 +1,13 @@
 import json
 
+import pytest
+
 from vfpilco.cli import main
 
 
-def test_bench_prints_every_ratio_of_one_run(capsys):
+@pytest.mark.long
+def test_bench_prints_every_ratio_of_one_run(capsys, monkeypatch):
+    monkeypatch.delenv("XLA_FLAGS")  # fast code is wanted here
     assert main(["bench", "--sizes", "40", "--json"]) == 0
     measured = json.loads(capsys.readouterr().out)
     (row,) = measured["gradient_step"]
