@@ -122,6 +122,14 @@ def test_training_pairs_are_velocity_changes_between_neighbouring_smoothed_state
     assert not np.any(data.prior)
 
 
+@pytest.mark.parametrize("offline", ["low-pass", "kalman"])
+def test_the_least_noise_of_the_model_is_what_the_filter_leaves_of_the_sensors(offline):
+    how = filtered(offline=offline)
+    noise = np.array(NOISE) * np.random.default_rng(0).normal(size=(20_001, 2))
+    left = how.training_set(Trial(noise, np.zeros((20_000, 1)), H)).y
+    np.testing.assert_allclose(how.least_noise(NOISE), left.std(0), rtol=0.03)
+
+
 def test_positions_integrate_a_velocity_that_changes_linearly():
     how = FullState(ANGLES, 1, H)
     state = State(np.array([0.1, 1.0]), np.array([2.0, -1.0]))

@@ -138,7 +138,7 @@ class FullState:
         return TrainingSet(x, change, np.zeros_like(change))
 
     def least_noise(self, noise: Sequence[float]) -> list[float]:
-        """Nothing is known: filters leave little of the sensors' noise."""
+        """None: the state is true."""
         return [0.0] * len(predicted(self.d_q, self.commands))
 
     def input_kinds(self) -> list[str]:
@@ -202,6 +202,14 @@ class Filtered(FullState):
             q[:, i] = trial.q[:, i]
             v[1:, i] = np.diff(trial.q[:, i]) / self.sampling_time
         return np.arange(1, trial.steps), State(q[1:-1], v[1:-1])
+
+    def least_noise(self, noise: Sequence[float]) -> list[float]:
+        """What the offline filter leaves of the sensors' noise in a change of the velocity."""
+        assert self.offline is not None
+        impulse = np.zeros((101, self.d_q))
+        impulse[50] = noise
+        change = np.diff(self.offline.smooth(impulse, self.sampling_time)[1], axis=0)
+        return np.linalg.norm(change, axis=0)[self.predicted].tolist()
 
 
 # -- online filters ----------------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ def _ball_figure(study: Study, records: list[Record], file: Path) -> None:
     means.set_xticks(trial)
     means.set_xlabel("trial")
     means.set_ylabel("mean final distance over ten starts [mm]")
-    means.legend(fontsize=8, frameon=False)
+    means.legend(fontsize=8, framealpha=1, edgecolor="none")
     for axis in (paths, targets, means):
         axis.spines[["top", "right"]].set_visible(False)
     save(figure, file, dpi=150)
