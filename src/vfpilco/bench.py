@@ -28,6 +28,7 @@ from vfpilco.execute import connect, execute
 from vfpilco.gp import Hyperparameters
 from vfpilco.history import VelocityFree
 from vfpilco.kernels import Form
+from vfpilco.methods import represent
 from vfpilco.particles import Simulator
 from vfpilco.policies import Params
 from vfpilco.posterior import Posterior
@@ -87,15 +88,16 @@ class Problem:
         """`n` points of as many explorations of the cart-pole as it takes."""
         task = tasks.load("cartpole")
         settings = task.settings
-        history = VelocityFree(task.angles, len(task.inputs), settings.m_q, settings.m_u)
+        how = represent(task, settings)
         trials = []
-        for seed in range(-(-n // (task.horizon - history.first_real))):
+        for seed in range(-(-n // how.rows(task.horizon))):
             inputs = iter(task.exploring_inputs(seed, 0))
             trials.append(execute(task, connect(task), lambda q, u=inputs: next(u), seed))
-        joined = TrainingSet.join([history.training_set(t) for t in trials])
-        data = TrainingSet(joined.x[:n], joined.y[:n], joined.prior[:n])
-        policy = policies.make(settings.policy, settings.basis_functions, history, task, trials)
-        simulator = Simulator(history, policy, task.sensor, task.start, task.cost, task.horizon)
+        x, y, prior, mixing = TrainingSet.join([how.training_set(t) for t in trials])
+        data = TrainingSet(x[:n], y[:n], prior[:n], None if mixing is None else mixing[:, :n])
+        policy = policies.make(settings.policy, settings.basis_functions, how, task, trials)
+        fixed = (task.sensor, task.start, task.cost, task.horizon)
+        simulator = Simulator(how, policy, *fixed, credit=settings.credit)
         return Problem(data, simulator, settings)
 
     @staticmethod

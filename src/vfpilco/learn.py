@@ -107,7 +107,7 @@ def reopen(
     if trials is not None:
         whole("trials", trials, 1)
     try:
-        settings_then, seed_then, trials_then = Settings(**header["settings"]), header["seed"], header["trials"]
+        settings_then, seed_then, trials_then = Settings.recorded(header["settings"]), header["seed"], header["trials"]
         settings_then.check(trials=trials_then, seed=seed_then, horizon=task.horizon)
         then, now = completed(header["task"]), completed(json.loads(json.dumps(describe(task))))
         given = {"seed": (seed_then, seed), **{n: (getattr(settings_then, n), v) for n, v in settings.items()}}

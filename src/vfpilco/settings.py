@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import numbers
 from dataclasses import dataclass
-from typing import Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from vfpilco.errors import UserError, unknown
 from vfpilco.kernels import Form
@@ -35,7 +35,7 @@ class Settings:
     """pms: acceleration that the Kalman filters expect (standard deviation, in units of a position per s²)."""
     kernel: str = "se * poly1(rates, inputs)"
     """Covariance function of the GPs; `se`, one lengthscale per input, is the paper's."""
-    noise: Literal["white", "correlated"] = "white"
+    noise: Literal["white", "correlated"] = "correlated"
     """Noise of what the GPs learn from: each target's own, or made of the measurement errors that targets share."""
     jitter: float = 0.0
     """Standard deviation of sampling times, s: what moves is measured that much too early or too late."""
@@ -53,7 +53,7 @@ class Settings:
     """Basis functions of an RBF network, or units per hidden layer of the neural network."""
     dropout: float = 0.25
     """Share of basis functions that each particle does without."""
-    steps: int = 1000
+    steps: int = 600
     """Gradient steps per trial, at most."""
     settled: float = 0.002
     """A phase of the optimisation ends early when the cost changes by less than this share in a fifth; 0: never."""
@@ -61,7 +61,7 @@ class Settings:
     """Adam's first step size."""
     final_learning_rate: float = 0.0025
     """Adam's last step size."""
-    credit: float = 1.0
+    credit: float = 0.97
     """Share of a sample's gradient that reaches the sample before; below 1, costs far ahead count less (not exact)."""
     slew: float = 0.0
     """Most that an input changes from one sample to the next, as a share of its limit; 0: anything."""
@@ -75,6 +75,11 @@ class Settings:
     """Precision of the particle simulation; GP algebra is always float64."""
     shards: int = 2
     """Parts that the particles are split in, each on a core of its own; part of the result's identity."""
+
+    @classmethod
+    def recorded(cls, settings: dict[str, Any]) -> Settings:
+        """Those of a run, as they were written down; it may be older than some of them."""
+        return cls(**{"noise": "white", "credit": 1.0, **settings})
 
     def check(self, *, trials: int, seed: int, horizon: int) -> None:
         """Refuse what makes no sense, one sentence each."""

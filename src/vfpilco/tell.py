@@ -100,7 +100,7 @@ def change_settings(folder: RunFolder, header: dict[str, Any], task: Task, setti
     """Write other settings down for a run that has no policy yet; one that has is told to keep them."""
     if not isinstance(header.get("settings"), dict):
         return header  # Told when the run is opened.
-    then = dataclasses.asdict(Settings(**header["settings"]))
+    then = dataclasses.asdict(Settings.recorded(header["settings"]))
     changed = {name: value for name, value in settings.items() if then.get(name) != value}
     if changed and folder.has("models/001.safetensors"):
         were = ", ".join(f"{name} {then.get(name)}" for name in changed)
@@ -111,7 +111,7 @@ def change_settings(folder: RunFolder, header: dict[str, Any], task: Task, setti
         )
     if not changed:
         return header
-    chosen = dataclasses.replace(Settings(**header["settings"]), **settings)
+    chosen = dataclasses.replace(Settings.recorded(header["settings"]), **settings)
     chosen.check(trials=header["trials"], seed=header["seed"], horizon=task.horizon)
     header = {**header, "settings": dataclasses.asdict(chosen)}
     folder.write_header(header)

@@ -172,7 +172,10 @@ def begun_with(out: Path) -> dict[str, Any]:
     """What a run was begun with, as the defaults of going on with it."""
     header = RunFolder(out).header()
     try:
-        return {"settings": Settings(**header["settings"]), **{name: int(header[name]) for name in ("seed", "trials")}}
+        return {
+            "settings": Settings.recorded(header["settings"]),
+            **{name: int(header[name]) for name in ("seed", "trials")},
+        }
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise UserError(f"{out / 'run.json'} does not describe a run of this version ({error}).") from error
 

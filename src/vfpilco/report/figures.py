@@ -80,7 +80,7 @@ def errors(source: Source, policies: list[tuple[int, dict[str, Any]]]) -> Any:
     from vfpilco.methods import represent
 
     assert source.task is not None
-    representation = represent(source.task, Settings(**source.header["settings"]))
+    representation = represent(source.task, Settings.recorded(source.header["settings"]))
     found = []
     for i, row in policies:
         model = Model.from_arrays(*source.folder.arrays("models", row["trial"]))

@@ -87,8 +87,8 @@ class Job:
 
 
 def settings_of(record: Record) -> dict[str, Any]:
-    """The settings of a run; those that did not exist yet had no effect, as by default now."""
-    return {**dataclasses.asdict(Settings()), **record["settings"]}
+    """The settings of a run; those that did not exist yet had no effect."""
+    return dataclasses.asdict(Settings.recorded(record["settings"]))
 
 
 def jobs(study: Study, seeds: int) -> list[Job]:

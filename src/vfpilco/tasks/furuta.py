@@ -23,7 +23,7 @@ ENCODERS = Quantised((2 * np.pi / 4096,) * 2)
 JITTER = 1e-3
 # Upright the pole's angle grows 1.5 times a sample, and so would gradients on their way back. A pole that swings fast
 # is measured up to 20 mrad too early or too late, an error that neighbouring samples share.
-SETTINGS = Settings(noise="correlated", jitter=JITTER, credit=0.8, clip=3.0)
+SETTINGS = Settings(jitter=JITTER, steps=1000, credit=0.8, clip=3.0)
 
 
 def task(**faults: float) -> Task:

@@ -22,7 +22,6 @@ HORIZON = 200
 SENSOR = GaussianNoise((1e-3,) * 6)
 SETTINGS = Settings(
     kernel="se + linear(angles, rates, inputs)",
-    noise="correlated",  # a sample's movement is smaller than the noise of its measurement
     policy="linear-rbf",
     particles=200,
     basis_functions=400,
