@@ -88,7 +88,7 @@ class Job:
 
 def settings_of(record: Record) -> dict[str, Any]:
     """The settings of a run; those that did not exist yet had no effect."""
-    return dataclasses.asdict(Settings.recorded(record["settings"]))
+    return {**dataclasses.asdict(Settings.recorded({})), **record["settings"]}
 
 
 def jobs(study: Study, seeds: int) -> list[Job]:
