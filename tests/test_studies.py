@@ -13,7 +13,7 @@ import vfpilco
 from vfpilco.cli import main
 from vfpilco.runfolder import RunFolder
 from vfpilco.studies import STUDIES, cartpole, rigs, ur5
-from vfpilco.studies.base import Configuration, Study, jobs
+from vfpilco.studies.base import Configuration, Study, jobs, settings_of
 from vfpilco.studies.engines import Outcome
 from vfpilco.studies.reproduce import Audience, read, reproduce
 from vfpilco.studies.statistics import chance_of_fewer, interval, success_table
@@ -96,6 +96,12 @@ def test_a_run_is_known_by_its_settings_and_seed(made):
     assert any(same.is_of(record) for record in records)
     assert not any(other.is_of(record) for record in records)
     assert not any(dataclasses.replace(same, trials=3).is_of(record) for record in records)
+
+
+def test_settings_that_a_record_does_not_know_had_no_effect_and_those_of_a_later_version_are_kept():
+    then = settings_of({"settings": {"steps": 7, "of a later version": 1}})
+    assert (then["steps"], then["noise"], then["credit"], then["jitter"]) == (7, "white", 1.0, 0.0)
+    assert then["of a later version"] == 1
 
 
 def test_a_failed_run_is_told_and_stops_no_other(tmp_path):
