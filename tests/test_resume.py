@@ -68,6 +68,23 @@ def stop(phase, info):
 gc.callbacks.append(stop)
 """
 
+DROPPING = """
+import os, signal
+import {module}
+
+work = {module}.{name}
+
+def dropped(*args, **options):
+    {module}.{name} = work
+    try:
+        os.kill(os.getpid(), signal.{signal})
+    except KeyboardInterrupt:
+        pass
+    return work(*args, **options)
+
+{module}.{name} = dropped
+"""
+
 
 class Program:
     """The real program on a small run, in a process of its own, with many checkpoints and a record of executions."""
@@ -231,8 +248,8 @@ def test_a_run_that_is_stopped_says_how_to_go_on(undisturbed, tmp_path):
         (lambda: program.has("trials/002.partial.csv", 20), signal.SIGTERM),
     ]
     for moment, number in moments:
-        code, said = program.stop_at(moment, number, pause=0.01)
-        assert code == 130
+        code, said = program.stop_at(moment, number, pause=0.02)
+        assert code == 130, (number, said)
         advice = shlex.split(one_sentence(said).split("go on with: ")[1])
         assert advice[advice.index("learn") :] == ["learn", "cartpole", "--out", str(program.folder), "--resume"]
     program.finish()
@@ -247,6 +264,18 @@ def test_a_stop_while_memory_is_tidied_up_is_not_lost(tmp_path, name):
     _, said = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "--resume" in one_sentence(said)
+
+
+@pytest.mark.parametrize("sort", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("work", ["vfpilco.optimise._finite_chunk", "vfpilco.execute.unwrap"])
+def test_a_stop_that_a_library_drops_is_not_lost(tmp_path, sort, work):
+    program = Program(tmp_path / "run")
+    module, name = work.rsplit(".", 1)
+    process = program.start(before=DROPPING.format(module=module, name=name, signal=sort))
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "--resume" in one_sentence(said)
+    assert not program.has("trials/002.csv")
 
 
 @pytest.mark.long

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from vfpilco import stopping
 from vfpilco.errors import Interrupted, PlantError, UserError, told
 from vfpilco.limits import Slew
 from vfpilco.plants.base import Plant
@@ -106,6 +107,7 @@ def _drive(
     if outside:
         raise PlantError(f"The plant of task {task.name!r} starts where it may not be: {outside}. Nothing was applied.")
     for _ in range(task.horizon):
+        stopping.heed()
         if punctuality:
             punctuality.measured()
         u = recorded.limited(controller(recorded.true_state if full_state else recorded.q[-1]))

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfpilco import gp, policies
+from vfpilco import gp, policies, stopping
 from vfpilco.checkpoints import Checkpoints
 from vfpilco.comparison import compare
 from vfpilco.controller import LearnedPolicy
@@ -390,6 +390,7 @@ class Learner:
     @contextmanager
     def timed(self, trial: int, phase: str) -> Iterator[None]:
         """Note how long a phase took, in timings.jsonl alone."""
+        stopping.heed()
         begin = time.perf_counter()
         yield
         if self.folder is not None:

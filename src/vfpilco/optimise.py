@@ -13,6 +13,7 @@ import optax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
+from vfpilco import stopping
 from vfpilco.errors import UserError
 from vfpilco.particles import Simulator
 from vfpilco.policies.base import Params
@@ -231,6 +232,7 @@ def improve(
     now = now or start(simulator, before, settings, key)
     fixed = everywhere(_like(now.progress.params, speeds), settings.shards)
     while now.phase < len(plan):
+        stopping.heed()
         phase, made = plan[now.phase], len(now.costs) - now.begun
         if made >= phase.steps or phase.settled(now.costs[now.begun :], settings.settled):
             now = now._replace(phase=now.phase + 1, begun=len(now.costs))

@@ -12,6 +12,9 @@ from typing import Any
 STOPPED = 130
 """The exit code of a program that was stopped."""
 
+_asked = False
+"""Whether this program was asked to stop while it ran."""
+
 
 def while_loading() -> None:
     """End at once: there is nothing to clean up yet, and packages being loaded make other errors of an interrupt."""
@@ -21,9 +24,16 @@ def while_loading() -> None:
 def while_running() -> None:
     """End as on Ctrl-C: the plant is stopped and what there is is kept."""
     _handle(_interrupt)
-    if signal.getsignal(signal.SIGINT) is _interrupt:  # A second Ctrl-C is to be heard.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.unraisablehook = _unraisable
+
+
+def heed() -> None:
+    """Stop if that was asked for and is not happening; long work says this between its parts.
+
+    A library that calls Python from C may drop the interrupt without a word.
+    """
+    if _asked:
+        raise KeyboardInterrupt
 
 
 def when_done() -> None:
@@ -49,7 +59,10 @@ def _end(number: int, _: FrameType | None) -> None:
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:
-    signal.signal(number, signal.SIG_IGN)
+    global _asked
+    _asked = True
+    if number != signal.SIGINT:  # A second Ctrl-C is to be heard.
+        signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
