@@ -14,7 +14,6 @@ from vfpilco import gp, tasks
 from vfpilco.errors import UserError
 from vfpilco.execute import execute, to_its_end
 from vfpilco.kernels import Form
-from vfpilco.learner import Learner
 from vfpilco.methods import represent
 from vfpilco.particles import Simulator
 from vfpilco.picture import draw_run
@@ -24,7 +23,6 @@ from vfpilco.representation import Command, predicted, whole_change
 from vfpilco.runfolder import RunFolder
 from vfpilco.sensors import Quantised
 from vfpilco.tasks.ballplate import CAMERA, LIMIT, SAMPLING_TIME, cost, final_distance, held_in_the_middle
-from vfpilco.watch import Watcher
 
 EXACT = Quantised((0.0,) * 4)
 QUICK = {"particles": 20, "basis_functions": 20, "steps": 4, "shards": 1}
@@ -297,19 +295,17 @@ def test_a_run_with_an_ended_trial_can_be_drawn(pushed, run, tmp_path):
     assert len(file.read_bytes()) > 20_000
 
 
-def test_an_ended_trial_that_only_had_to_be_put_in_its_place_is_not_executed_again(pushed, run, tmp_path):
+def test_an_ended_trial_that_only_had_to_be_put_in_its_place_is_not_executed_again(pushed, tmp_path):
     # As it is after a power cut between the end of an execution and its being put in its place.
-    learned, _ = run
     recorded = execute(dataclasses.replace(pushed, ends=None), pushed.plant(), outwards, 0)
     end = next(i for i, q in enumerate(recorded.q) if pushed.ends(q))
     folder = RunFolder(tmp_path / "other")
-    learner = Learner(pushed, pushed.plant(), learned.settings, 4, 2, folder, Watcher())
     for last, kept in ((end, True), (end - 1, False)):
-        log = folder.log_trial(0, learner.columns, SAMPLING_TIME, 90)
+        log = folder.log_trial(0, pushed.columns, SAMPLING_TIME, 90)
         for i in range(last + 1):
             log.add(i, recorded.q[i], recorded.u[i] if i < last or not kept else None, [recorded.true[i]])
         log.close()
-        assert folder.logged_trial(0, learner.columns, 4, SAMPLING_TIME, partial(to_its_end, pushed)) == kept
+        assert folder.logged_trial(0, pushed.columns, 4, SAMPLING_TIME, partial(to_its_end, pushed)) == kept
         if kept:
             assert folder.trial(0, 4).steps == end - 1
             folder = RunFolder(tmp_path / "cut")

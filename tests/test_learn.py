@@ -167,7 +167,9 @@ def test_a_cost_outside_the_predicted_band_is_told_and_kept(small_run):
     watch = Listener()
     learner = Learner(result.task, result.task.plant(), result.settings, 0, 1, None, watch)
     for low, high in ((0.0, 1.0), (0.0, 91.0)):
-        learner.record(result.trials[1], {"kind": "policy", "trial": 1, "predicted_cost": {"low": low, "high": high}})
+        learner.journal.record(
+            result.trials[1], {"kind": "policy", "trial": 1, "predicted_cost": {"low": low, "high": high}}
+        )
     outside, inside = watch.rows
     assert len(outside["notes"]) == len(watch.notes) == 1
     assert "outside the predicted 95 % band 0.0 to 1.0" in watch.notes[0]

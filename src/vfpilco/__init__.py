@@ -17,8 +17,8 @@ from vfpilco.errors import PlantError, UserError
 from vfpilco.evaluate import evaluate
 from vfpilco.exploration import Cosines, FilteredNoise, RandomPD, TriangularWaves
 from vfpilco.export import export
+from vfpilco.journal import Result
 from vfpilco.learn import learn
-from vfpilco.learner import Result
 from vfpilco.plants.tcp import RemotePlant
 from vfpilco.realtime import Clock, RealTime
 from vfpilco.representation import Features

@@ -9,7 +9,8 @@ from typing import Any
 
 from vfpilco.errors import UserError, unknown
 from vfpilco.execute import connected
-from vfpilco.learner import Learner, Result
+from vfpilco.journal import Result
+from vfpilco.learner import Learner
 from vfpilco.plants.base import Plant
 from vfpilco.runfolder import RunFolder, check_free
 from vfpilco.settings import Settings, whole
@@ -136,7 +137,7 @@ def reopen(
     now = {"trials": trials, "plant": task.substitute or header.get("plant")}
     if any(header.get(name) != value for name, value in now.items()):
         folder.write_header({**header, **now})
-    learner.restore()
+    learner.journal.restore()
     if plant is not None and len(learner.result.successes) >= trials:
         watch.note(f"The run has made all of its {trials} trials: ask for more with --trials to go on.")
     return learner

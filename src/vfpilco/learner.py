@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,13 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfpilco import gp, policies, stopping
+from vfpilco import gp, policies
 from vfpilco.checkpoints import Checkpoints
 from vfpilco.comparison import compare
 from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import Interrupted, PlantError, UserError
 from vfpilco.execute import Controller, execute, to_its_end
 from vfpilco.gp import Model
+from vfpilco.journal import Journal, Result
 from vfpilco.kernels import Form
 from vfpilco.limits import gentleness, slew_of
 from vfpilco.methods import represent
@@ -35,34 +33,9 @@ from vfpilco.settings import Settings
 from vfpilco.task import Task
 from vfpilco.trial import Trial
 from vfpilco.watch import Noting, Watcher
-from vfpilco.words import count
 
 MOST_POINTS = 10_000
 """Training points beyond which a fit would take hours and tens of gigabytes."""
-
-
-LITTLE = 0.2
-"""A trial of less than this share of its samples is told."""
-
-
-@dataclass
-class Result:
-    """What a run has learned so far."""
-
-    task: Task
-    settings: Settings
-    seed: int
-    trials: list[Trial] = field(default_factory=list)
-    """Every execution on the plant, explorations first."""
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    """The lines of results.jsonl."""
-    policy: LearnedPolicy | None = None
-    model: Model | None = None
-
-    @property
-    def successes(self) -> list[bool]:
-        """Whether each policy's trial succeeded, trial 1 first."""
-        return [row["success"] for row in self.rows if row["kind"] == "policy"]
 
 
 class Learner:
@@ -81,8 +54,8 @@ class Learner:
         if settings.sensor != "task":
             task = replace(task, sensor=described(settings.sensor, len(task.positions)))
         self.task, self.settings, self.seed, self.trials = task, settings, seed, trials
-        self.folder, self.watch = folder, Noting(watch)
-        self.result = Result(task, settings, seed)
+        self.journal = Journal(Result(task, settings, seed), folder, Noting(watch))
+        self.result, self.folder, self.watch = self.journal.result, folder, self.journal.watch
         self.representation = represent(task, settings)
         kinds = tuple(self.representation.input_kinds())
         self.form = Form(settings.kernel, kinds)
@@ -107,22 +80,6 @@ class Learner:
                 f"{MOST_POINTS} can be learned from: ask for fewer trials."
             )
         return rows
-
-    def restore(self) -> None:
-        """Take up what the folder holds."""
-        assert self.folder is not None
-        self.folder.check()
-        result = self.result
-        result.rows = self.folder.results()
-        result.trials = [self.folder.trial(i, len(self.task.positions)) for i in range(len(result.rows))]
-        for row in result.rows:
-            self.watch.executed(row)
-        last = len(result.successes)
-        if last:
-            result.model = Model.from_arrays(*self.folder.arrays("models", last))
-            result.policy = self.folder.policy(last)
-            if not self.folder.has("policy.safetensors"):
-                self.folder.add_policy(last, result.policy)
 
     def run(self) -> Result:
         """Explore, then learn, improve and execute until the last trial; what is done already is not done again."""
@@ -158,7 +115,7 @@ class Learner:
         self.watch.phase(0, "exploring")
         share, controller = self.settings.gentle, self.task.exploring(self.seed, i)
         trial = self.on_plant(0, lambda q: share * np.asarray(controller(q)))
-        self.record(trial, {"kind": "explore"})
+        self.journal.record(trial, {"kind": "explore"})
 
     def learn_model(self, trial: int) -> Model:
         """Model learning: one GP per joint on all data so far."""
@@ -175,7 +132,7 @@ class Learner:
                 self.watch.note(remark)
             return model.arrays(), model.about()
 
-        self.result.model = model = Model.from_arrays(*self.done_once("models", trial, "model", fitted))
+        self.result.model = model = Model.from_arrays(*self.journal.done_once("models", trial, "model", fitted))
         return model
 
     def update_policy(self, trial: int, policy: Policy, model: Model, before: Params | None) -> LearnedPolicy:
@@ -196,7 +153,7 @@ class Learner:
         posterior = model.posterior.cast(self.settings.precision)
         key = self.key_for(trial, 0)
         keeper = Checkpoints(self.folder, trial, self.watch)
-        with self.timed(trial, "policy"):
+        with self.journal.timed(trial, "policy"):
             begin = start(simulator, before, self.settings, key)
             now = keeper.standing(begin, self.settings.shards)
             speeds = policies.speeds(policy, begin.progress.params, self.task, self.result.trials)
@@ -221,7 +178,7 @@ class Learner:
             rollout = _simulate(simulator, learned.params, posterior, key, particles)
             return {name: np.asarray(array) for name, array in rollout._asdict().items()}, {}
 
-        return Rollout(**self.done_once("predictions", trial, "prediction", simulated)[0])  # pyright: ignore
+        return Rollout(**self.journal.done_once("predictions", trial, "prediction", simulated)[0])  # pyright: ignore
 
     def execute_policy(self, trial: int, learned: LearnedPolicy, predicted: Rollout) -> None:
         """Policy execution: run it on the plant, and compare with what was predicted."""
@@ -234,15 +191,15 @@ class Learner:
         model = self.result.model
         assert model is not None
         against = (model, self.representation, self.data(), self.padded_rows(), self.watch.note)
-        self.record(executed, {"kind": "policy", "trial": trial, **compare(executed, predicted, *against)})
+        self.journal.record(executed, {"kind": "policy", "trial": trial, **compare(executed, predicted, *against)})
 
     def hear(self, trial: Trial) -> None:
         """Take in a trial that happened elsewhere: of the policy that was asked for, or else an exploration."""
         assert self.folder is not None
-        self.folder.add_trial(len(self.result.trials), self.looked_at(trial), self.columns)
+        self.folder.add_trial(len(self.result.trials), self.journal.looked_at(trial), self.task.columns)
         asked = len(self.result.successes) + 1
         if not self.folder.has(f"predictions/{asked:03d}.safetensors"):
-            self.record(trial, {"kind": "explore"})
+            self.journal.record(trial, {"kind": "explore"})
             return
         self.result.model = Model.from_arrays(*self.folder.arrays("models", asked))
         self.result.policy = self.folder.policy(asked)
@@ -288,21 +245,6 @@ class Learner:
         """A random key of its own for everything a trial draws."""
         return jax.random.fold_in(jax.random.fold_in(self.key, trial), purpose)
 
-    def done_once(
-        self, kind: str, trial: int, phase: str, work: Callable[[], tuple[dict[str, np.ndarray], dict[str, Any]]]
-    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """The arrays that `work` gives, or gave before the run was stopped, with the notes that were made then."""
-        if self.folder is not None and self.folder.has(f"{kind}/{trial:03d}.safetensors"):
-            arrays, about = self.folder.arrays(kind, trial)
-            self.watch.notes += about["notes"]
-            return arrays, about
-        said = len(self.watch.notes)
-        with self.timed(trial, phase):
-            arrays, about = work()
-        if self.folder is not None:
-            self.folder.add_arrays(kind, trial, arrays, **about, notes=self.watch.notes[said:])
-        return arrays, about
-
     def on_plant(self, trial: int, controller: Controller) -> Trial:
         """Run a trial on the plant and keep it at once; one that fails is kept as a partial file and ends the run."""
         task, index = self.task, len(self.result.trials)
@@ -316,85 +258,32 @@ class Learner:
         }
         if self.folder is None:
             self.watch.ready(trial)
-            return self.looked_at(execute(task, self.plant, controller, seed, **how))
+            return self.journal.looked_at(execute(task, self.plant, controller, seed, **how))
         d_q = len(task.positions)
-        if self.folder.logged_trial(index, self.columns, d_q, task.sampling_time, partial(to_its_end, task)):
+        if self.folder.logged_trial(index, task.columns, d_q, task.sampling_time, partial(to_its_end, task)):
             return self.folder.trial(index, d_q)
         self.watch.ready(trial)
-        log = self.folder.log_trial(index, self.columns, task.sampling_time, task.horizon)
-        with self.timed(trial, "plant"):
+        log = self.folder.log_trial(index, task.columns, task.sampling_time, task.horizon)
+        with self.journal.timed(trial, "plant"):
             try:
                 executed = execute(task, self.plant, controller, seed, log, **how)
             except (PlantError, Interrupted) as error:
                 if error.partial is not None and self.is_finished(error.partial):
-                    self.folder.keep_trial(index, to_its_end(task, error.partial), self.columns, log)
+                    self.folder.keep_trial(index, to_its_end(task, error.partial), task.columns, log)
                 raise
             finally:
                 log.close()
                 if punctuality is not None:
                     self.folder.add_punctuality(index, punctuality)
-            self.folder.keep_trial(index, executed, self.columns, log)
+            self.folder.keep_trial(index, executed, task.columns, log)
         if punctuality is not None:
             self.folder.add_timing({"trial": trial, "phase": "samples", **punctuality.summary()})
-        return self.looked_at(executed)
-
-    def looked_at(self, executed: Trial) -> Trial:
-        """An execution, with notes on what a person would not expect of it."""
-        strange = self.task.far_from_start(executed.q[0])
-        if strange:
-            self.watch.note(f"The trial started with {strange}: mend the task's start, or the machine's reset.")
-        if executed.ended:
-            self.watch.other.note(f"The trial was ended after {executed.duration:.3g} s: {executed.ended}.")
-        if executed.steps < LITTLE * self.task.horizon:
-            self.watch.note(
-                f"The trial has only {count(executed.steps, 'sample')} of {self.task.horizon}, little to learn from: "
-                "if this goes on, drive more gently (--gentle, --slew), or let trials end later."
-            )
-        return executed
+        return self.journal.looked_at(executed)
 
     def is_finished(self, trial: Trial) -> bool:
         """Whether an execution that failed did so only when it was over."""
         over = trial.steps and (self.task.over(trial.q[-1]) or getattr(self.plant, "over", False))
         return trial.steps == self.task.horizon or bool(over)
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of positions and inputs, as they stand in the CSV files."""
-        return [p.name for p in self.task.positions] + [i.name for i in self.task.inputs]
-
-    def record(self, trial: Trial, row: dict[str, Any]) -> None:
-        """Keep an execution and its line in the results, and tell about it."""
-        experience = sum((t.duration for t in self.result.trials), 0.0)
-        index = len(self.result.trials)
-        self.result.trials.append(trial)
-        row = {
-            "file": f"trials/{index:03d}.csv",
-            **row,
-            "experience_s": experience,
-            **self.task.judge(trial.judged),
-        }
-        if trial.steps < self.task.horizon:
-            row["ended_s"] = trial.duration
-        predicted = row.get("predicted_cost")
-        if predicted and not predicted["low"] <= row["cost"] <= predicted["high"]:
-            self.watch.note(
-                f"Trial {row['trial']}: the real cost {row['cost']:.1f} is outside the predicted 95 % band "
-                f"{predicted['low']:.1f} to {predicted['high']:.1f}; the model is not yet right where the policy goes."
-            )
-        row["notes"], self.watch.notes = self.watch.notes, []
-        self.result.rows.append(row)
-        if self.folder is not None:
-            self.folder.add_result(row)
-        self.watch.executed(row)
-
-    @contextmanager
-    def timed(self, trial: int, phase: str) -> Iterator[None]:
-        """Note how long a phase took, in timings.jsonl alone."""
-        stopping.heed()
-        begin = time.perf_counter()
-        yield
-        if self.folder is not None:
-            self.folder.add_timing({"trial": trial, "phase": phase, "seconds": time.perf_counter() - begin})
 
 
 @partial(jax.jit, static_argnames=("simulator", "particles"))

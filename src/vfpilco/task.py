@@ -125,6 +125,11 @@ class Task:
     """Executions that a study tries every learned policy with, beside its trial."""
 
     @property
+    def columns(self) -> list[str]:
+        """The names of positions and inputs, as they stand in the CSV files."""
+        return [p.name for p in self.positions] + [i.name for i in self.inputs]
+
+    @property
     def limits(self) -> np.ndarray:
         """u_max of every input."""
         return np.array([i.limit for i in self.inputs])
@@ -209,7 +214,7 @@ class Task:
                 f"The plant of task {self.name!r} must be what makes it, got a {kind}: write plant={kind}, or "
                 f"plant=lambda: {kind}(…) if it needs arguments."
             )
-        names = [p.name for p in self.positions] + [i.name for i in self.inputs]
+        names = self.columns
         if not self.positions or not self.inputs:
             raise UserError(f"Task {self.name!r} needs at least one position and one input, got {names}: name them.")
         if len({"t", *names}) != len(names) + 1 or any("," in n or not n.strip() or "\n" in n for n in names):

@@ -12,8 +12,8 @@ import numpy as np
 from vfpilco.comparison import cost_band
 from vfpilco.controller import LearnedPolicy
 from vfpilco.errors import UserError
+from vfpilco.journal import Result
 from vfpilco.learn import begin, known_settings, new, reopen
-from vfpilco.learner import Result
 from vfpilco.runfolder import RunFolder
 from vfpilco.settings import Settings
 from vfpilco.task import Task

@@ -21,8 +21,9 @@ from vfpilco.arguments import parse
 from vfpilco.display import Display, posterior_sentence, results_table, somebody_there
 from vfpilco.dryrun import dry_run
 from vfpilco.errors import PlantError, UserError
+from vfpilco.journal import Result
 from vfpilco.learn import learn
-from vfpilco.learner import MOST_POINTS, Result
+from vfpilco.learner import MOST_POINTS
 from vfpilco.picture import draw_run, photograph_run
 from vfpilco.recordings.takeover import settings_from
 from vfpilco.report import write_report
