@@ -15,7 +15,7 @@ from vfpilco.runfolder import RunFolder
 from vfpilco.studies import STUDIES, cartpole, rigs, ur5
 from vfpilco.studies.base import Configuration, Study, jobs, settings_of
 from vfpilco.studies.engines import Outcome
-from vfpilco.studies.reproduce import Audience, read, reproduce
+from vfpilco.studies.reproduce import Audience, commands, read, reproduce
 from vfpilco.studies.statistics import chance_of_fewer, interval, success_table
 
 TINY = {"steps": 4, "particles": 8, "basis_functions": 5, "inducing": 16}
@@ -62,7 +62,16 @@ def test_every_run_is_kept_with_table_and_figure(made):
         np.testing.assert_allclose(rms, record["results"][-1]["model"]["one_step_error"], rtol=1e-2)
     page = (folder / "cartpole-memory.md").read_text()
     assert success_table(study, records) in page
+    assert "\n    vfpilco reproduce cartpole-memory --seeds 2\n" in page
     assert (folder / "cartpole-memory.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_page_holds_the_commands_that_make_its_runs():
+    runs = [("a", 2), ("b", 1), ("c", 2)]
+    records = [{"configuration": name, "seed": seed} for name, seeds in runs for seed in range(seeds)]
+    reproducing = "vfpilco reproduce cartpole-memory --seeds"
+    assert commands(tiny("a", "b", "c", "d"), records) == [f"{reproducing} 2 --only a c", f"{reproducing} 1 --only b"]
+    assert commands(tiny("b"), records) == [f"{reproducing} 1"]
 
 
 def test_what_stands_in_the_results_is_not_run_again(made):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -42,12 +41,6 @@ class Arguments:
     """Print the records as one JSON object at the end, and nothing else."""
 
 
-def what_counts(args: Arguments) -> str:
-    """The command without what does not change a number: folders, engine, workers."""
-    seeds = [] if args.seeds is None else ["--seeds", str(args.seeds)]
-    return shlex.join(["vfpilco", "reproduce", args.study, *seeds, *(["--only", *args.only] if args.only else [])])
-
-
 def run(argv: list[str]) -> None:
     """`vfpilco reproduce STUDY`: run what is missing, show the table."""
     if argv == ["--list"]:
@@ -68,7 +61,6 @@ def run(argv: list[str]) -> None:
             engine=args.engine,
             workers=args.workers,
             only=args.only,
-            command=what_counts(args),
             audience=audience,
         )
     if args.json:

@@ -46,7 +46,6 @@ def reproduce(
     engine: str = "local",
     workers: int | None = None,
     only: tuple[str, ...] = (),
-    command: str = "",
     audience: Audience | None = None,
 ) -> Reproduced:
     """Make the runs of a study that `results` does not hold yet, keep each there as it is finished, and draw them."""
@@ -79,7 +78,7 @@ def reproduce(
         return Reproduced(study, [], failed, "", [])
     table, files = study.table(study, mine), [results / f"{study.name}.md", results / f"{study.name}.png"]
     study.figure(study, mine, files[1])
-    write_whole(files[0], page(study, mine, table, command))
+    write_whole(files[0], page(study, mine, table))
     return Reproduced(study, mine, failed, table, files)
 
 
@@ -113,13 +112,25 @@ def current(study: Study, records: list[Record]) -> list[Record]:
     ]
 
 
-def page(study: Study, records: list[Record], table: str, command: str) -> str:
-    """The study's page: command, table, figure, and where it was made."""
+def commands(study: Study, records: list[Record]) -> list[str]:
+    """What makes these runs: a command for every number of seeds."""
+    made: dict[int, list[str]] = {}
+    for configuration in study.configurations:
+        seeds = [record["seed"] for record in records if record["configuration"] == configuration.name]
+        if seeds:
+            made.setdefault(1 + max(seeds), []).append(configuration.name)
+    every = len(study.configurations)
+    only = {seeds: "" if len(names) == every else f" --only {' '.join(names)}" for seeds, names in made.items()}
+    return [f"vfpilco reproduce {study.name} --seeds {seeds}{only[seeds]}" for seeds in sorted(made, reverse=True)]
+
+
+def page(study: Study, records: list[Record], table: str) -> str:
+    """The study's page: commands, table, figure, and where it was made."""
     here, seconds = machine(), sum(record.get("seconds", 0) for record in records)
     packages = ", ".join(f"{name} {version}" for name, version in versions().items())
     return f"""# {study.name}: {study.summary}
 
-    {command or f"vfpilco reproduce {study.name}"}
+    {f"{chr(10)}    ".join(commands(study, records))}
 
 {table}
 
