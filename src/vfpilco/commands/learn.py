@@ -60,8 +60,8 @@ class Arguments:
     """Before every trial wait for a person to put the machine in its start and press Enter."""
     resume: bool = False
     """Go on with the run in --out, if there is one; what is not given is as it was, and --trials may be raised."""
-    report: bool = True
-    """report.html, a page that shows what was learned; with --no-report, or --quiet, there is none."""
+    report: Annotated[bool, arg(help_behavior_hint="")] = True
+    """Make no report.html, the page that shows what was learned; there is none with --quiet either."""
     open: bool = False
     """Open that page in the browser at once, and keep it up to date while the run learns."""
     tensorboard: bool = False
