@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import dataclasses
+import runpy
+import subprocess
+import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +13,7 @@ import pytest
 from scipy.signal import butter, filtfilt, lfilter
 
 import vfpilco
+from folders import TINY
 from vfpilco.controller import LearnedPolicy
 from vfpilco.filtered import Filtered, FullState, KalmanSmoother, LowPass, State, kalman, low_pass
 from vfpilco.methods import from_description, represent, to_description
@@ -17,6 +22,7 @@ from vfpilco.representation import TrainingSet
 from vfpilco.settings import Settings
 from vfpilco.trial import Trial
 
+FILTERS = Path(__file__).parent.parent / "examples" / "filters.py"
 H = 1 / 30
 ANGLES = (False, True)
 NOISE = (1e-3, 2e-3)
@@ -210,3 +216,27 @@ def test_the_true_state_is_what_an_oracle_learns_from(task, explore):
     speed = np.diff(trial.true, axis=0) / H
     middle = (trial.velocity[1:] + trial.velocity[:-1]) / 2
     assert np.all(np.abs(speed - middle).max(0) < 0.03 * np.abs(speed).max(0))
+
+
+# -- examples/filters.py -----------------------------------------------------------------------------------------
+
+
+def test_the_example_takes_the_filters_errors_apart():
+    q, v, measured = motion()
+    trial, how = Trial(measured, np.zeros((90, 1)), H, true=q, velocity=v), filtered()
+    states = runpy.run_path(str(FILTERS))["states"]
+    noise, smear, none = (np.stack(states(how, trial, part)[1]) for part in ("noise", "smear", "none"))
+    _, whole = how.states(trial)
+    np.testing.assert_allclose(noise + smear - none, np.stack(whole), atol=1e-12)
+    np.testing.assert_array_equal(none, np.stack([q[1:-1], v[1:-1]]))
+    np.testing.assert_allclose((noise - none)[1, 3:-3].std(0), np.array(NOISE) / H / 2, rtol=0.5)
+
+
+def test_the_example_learns_and_says_what_it_may_be_asked(tmp_path):
+    command = [sys.executable, str(FILTERS)]
+    done = subprocess.run([*command, "none", "--out", str(tmp_path / "run"), "--quiet", *TINY], timeout=120)
+    assert done.returncode == 0
+    assert (tmp_path / "run" / "policy.safetensors").exists()
+    said = subprocess.run([*command, "other"], capture_output=True, text=True, timeout=60)
+    assert said.returncode != 0
+    assert "noise|smear|none" in said.stderr
