@@ -33,15 +33,16 @@ def costs(study: Study, records: list[Record], file: Path) -> None:
 
 
 def draw_costs(study: Study, records: list[Record], above: Any, below: Any) -> None:
-    """Costs on the upper axis, success rates on the lower one."""
+    """Costs on the upper axis, success rates on the lower one, published ones as crosses."""
     shown = groups(study, records)
+    published = {configuration.name: 100 * np.array(configuration.published) for configuration in study.configurations}
     for i, (name, colour, mine) in enumerate(shown):
         offset = 0.08 * (i - (len(shown) - 1) / 2)
         cost = costs_of(mine)
         trial = np.arange(cost.shape[1])
         low, middle, high = np.quantile(cost, [0.05, 0.5, 0.95], axis=0)
         bars = np.stack([middle - low, high - middle])
-        above.errorbar(trial + offset, middle, bars, color=colour, marker="o", capsize=2, linewidth=1.2, label=name)
+        above.errorbar(trial + offset, middle, bars, color=colour, marker="o", capsize=2, linewidth=1.2)
         rate = successes(mine).mean(0)
         ends = np.array([interval(int(k), len(mine)) for k in successes(mine).sum(0)]).T
         bars = np.abs(ends - rate)
@@ -49,6 +50,10 @@ def draw_costs(study: Study, records: list[Record], above: Any, below: Any) -> N
         below.errorbar(
             trial[1:] + offset, 100 * rate, 100 * bars, color=colour, marker="o", capsize=2, linewidth=1.2, label=label
         )
+        theirs = published[name]
+        below.plot(trial[1 : len(theirs) + 1] + offset, theirs, "x:", color=colour, linewidth=0.8)
+    if any(len(published[name]) for name, _, _ in shown):
+        below.plot([], [], "x:", color="gray", linewidth=0.8, label="published")
     above.set_ylabel("cost: median, 5 to 95 %")
     below.set_ylabel("success [%], 95 % interval")
     below.set_xlabel("trial (0: exploration)")
