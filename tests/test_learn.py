@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import vfpilco
+from vfpilco import gp
 from vfpilco.execute import execute
 from vfpilco.learner import Learner
 from vfpilco.runfolder import RunFolder
@@ -160,6 +161,16 @@ def test_float64_and_exact_posterior_learn():
     task = dataclasses.replace(vfpilco.task("cartpole"), horizon=20)
     result = vfpilco.learn(task, trials=1, **{**SMALL, "precision": "float64", "inducing": 0, "prior_mean": "zero"})
     assert result.policy.params["weights"].dtype == np.float64
+
+
+def test_a_model_that_float32_cannot_round_is_learned_on_in_float64(monkeypatch):
+    task = dataclasses.replace(vfpilco.task("cartpole"), horizon=20)
+    monkeypatch.setattr(gp, "MOST_ROUNDING", 0.0)
+    watch = Listener()
+    result = vfpilco.learn(task, trials=1, watch=watch, **SMALL)
+    assert result.policy.params["weights"].dtype == np.float64
+    assert len([note for note in watch.notes if "move in float64" in note]) == 1
+    assert all(0 < share < 0.1 for share in result.rows[-1]["model"]["rounding"])
 
 
 def test_a_cost_outside_the_predicted_band_is_told_and_kept(small_run):

@@ -203,6 +203,22 @@ def test_single_precision_is_good_enough_when_the_dynamics_look_linear(history, 
     assert np.all(mean_error < 0.2 * np.exp(model.hyperparameters.log_noise)), mean_error
 
 
+def test_a_signal_far_above_the_noise_asks_for_double_precision(cartpole_data, exact_model, held_out):
+    # Nearly linear dynamics with nothing but positions as inputs are fitted like this: huge signal, long lengthscales.
+    theta = exact_model.hyperparameters
+    stretched = SquaredExponential(theta.kernel.log_lengthscales + 4, theta.kernel.log_scale + 4)
+    model, _ = conditioned(Hyperparameters(stretched, theta.log_noise), cartpole_data, inducing=128)  # pyright: ignore
+    assert exact_model.precision("float32") == "float32"
+    assert exact_model.precision("float64") == "float64"
+    assert model.precision("float32") == "float64"
+    np.testing.assert_allclose(model.rounding, np.exp(8) * exact_model.rounding)
+    _, exactly = gp.predict_exactly(model, cartpole_data, len(cartpole_data.x), held_out.x)
+    for dtype, does in (("float32", False), ("float64", True)):
+        _, variance = gp._predict(model.posterior.cast(dtype), jnp.asarray(held_out.x, dtype))
+        error = np.abs(np.asarray(variance) - exactly) / model.noise**2
+        assert np.all((np.median(error, axis=0) < gp.MOST_ROUNDING) == does), (dtype, error)
+
+
 def test_variance_is_never_below_its_floor_and_has_no_slope_there():
     theta, data = small_problem(noise=1e-6)
     model, _ = conditioned(theta, data, inducing=None)
@@ -210,8 +226,8 @@ def test_variance_is_never_below_its_floor_and_has_no_slope_there():
     x = jnp.asarray(data.x, "float32")
     built = model.posterior.cast("float32")
     variance = np.asarray(gp._predict(built, x)[1] / built.y_scale**2)
-    floored = np.isclose(variance, posterior.FLOOR * prior, rtol=1e-4)
-    assert np.all(variance >= posterior.FLOOR * prior * (1 - 1e-5))
+    floored = np.isclose(variance, posterior.FLOOR["float32"] * prior, rtol=1e-4)
+    assert np.all(variance >= posterior.FLOOR["float32"] * prior * (1 - 1e-5))
     assert floored.any()
     slope = jax.jit(jax.jacrev(lambda x: posterior.predict(built, x)[1]))(x)
     slope = np.einsum("mjmd->mjd", slope)

@@ -39,6 +39,7 @@ def compare(
         "band_coverage": float(((judged >= band_low) & (judged <= band_high)).mean()),
         "model": {
             "noise": model.noise.tolist(),
+            "rounding": model.rounding.tolist(),
             "lengthscales": [finite(joint) for joint in model.lengthscales],
             "one_step_error": finite(errors.one_step),
             "multi_step_error": finite(errors.multi_step),

@@ -30,6 +30,10 @@ class Hyperparameters(NamedTuple):
     log_noise: Float[Array, "*J"]
 
 
+MOST_ROUNDING = 0.1
+"""The most that rounding may add to a predicted variance, as a share of the noise's."""
+
+
 @dataclass(frozen=True)
 class Model:
     """The learned dynamics: hyperparameters of all joints (stacked), their posterior, and remarks made on the way."""
@@ -55,6 +59,17 @@ class Model:
         kernels = jax.tree.leaves(self.hyperparameters.kernel, is_leaf=lambda k: isinstance(k, SquaredExponential))
         of = [np.exp(kernel.log_lengthscales) for kernel in kernels if isinstance(kernel, SquaredExponential)]
         return of[0] if of else np.full((self.posterior.joints, self.posterior.z.shape[2]), np.inf)
+
+    @property
+    def rounding(self) -> np.ndarray:
+        """The least variance that float32 can tell from none, as a share of the noise's, of each joint."""
+        kernels = [joint(self.posterior.kernel, j) for j in range(self.posterior.joints)]
+        priors = [np.max(kernel.diagonal(jnp.asarray(z))) for kernel, z in zip(kernels, self.posterior.z, strict=True)]
+        return posteriors.FLOOR["float32"] * np.array(priors) / np.exp(2 * np.asarray(self.hyperparameters.log_noise))
+
+    def precision(self, wished: str) -> str:
+        """`wished`, or float64 where float32 would not do: a signal that is far above the noise."""
+        return "float64" if max(self.rounding) > MOST_ROUNDING else wished
 
     @property
     def exact(self) -> bool:

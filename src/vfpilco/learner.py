@@ -149,15 +149,19 @@ class Learner:
 
     def improve_policy(self, trial: int, policy: Policy, model: Model, before: Params | None) -> LearnedPolicy:
         """Optimise from the last checkpoint on, and keep the policy."""
-        simulator = self.simulator(policy)
-        posterior = model.posterior.cast(self.settings.precision)
+        simulator, settings = self.simulator(policy), self.settings_for(model)
+        if settings != self.settings:
+            self.watch.note(
+                "The signal is too far above the noise for float32: particles move in float64, which is slower."
+            )
+        posterior = model.posterior.cast(settings.precision)
         key = self.key_for(trial, 0)
         keeper = Checkpoints(self.folder, trial, self.watch)
         with self.journal.timed(trial, "policy"):
-            begin = start(simulator, before, self.settings, key)
-            now = keeper.standing(begin, self.settings.shards)
+            begin = start(simulator, before, settings, key)
+            now = keeper.standing(begin, settings.shards)
             speeds = policies.speeds(policy, begin.progress.params, self.task, self.result.trials)
-            found = improve(simulator, posterior, before, self.settings, key, self.watch, now, keeper, speeds)
+            found = improve(simulator, posterior, before, settings, key, self.watch, now, keeper, speeds)
         learned = LearnedPolicy(self.representation, policy, found.params, self.task.reference, self.slew)
         if self.folder is not None:
             self.folder.add_arrays("optimisations", trial, {"cost": found.costs}, notes=keeper.notes)
@@ -168,7 +172,7 @@ class Learner:
     def predict(self, trial: int, learned: LearnedPolicy, model: Model) -> Rollout:
         """The particles of the trial to come."""
         self.watch.phase(trial, "predicting")
-        posterior = model.posterior.cast(self.settings.precision)
+        posterior = model.posterior.cast(self.settings_for(model).precision)
         # What the model gets wrong at one sample it gets wrong at the next one too: errors drawn anew at every step
         # average out and make a band that is too narrow.
         simulator = self.simulator(learned.policy, self.settings.persistence)
@@ -220,6 +224,10 @@ class Learner:
                 "them. Explore more gently, or end a trial later."
             )
         return data
+
+    def settings_for(self, model: Model) -> Settings:
+        """The settings, in the precision that the model needs."""
+        return replace(self.settings, precision=model.precision(self.settings.precision))  # pyright: ignore
 
     def simulator(self, policy: Policy, persistence: float = 0.0) -> Simulator:
         """The particle simulation of this task under `policy`."""

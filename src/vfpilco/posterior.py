@@ -87,14 +87,14 @@ def _with_jacobians(posterior: Posterior, x: Array) -> tuple[Array, ...]:
         v = k @ w
         variance = prior - (v * v).sum(-1)
         d_variance = kernel.diagonal_slope(x) - 2 * kernel.slope(x, z, v @ w.T)
-        floor = FLOOR * prior
+        floor = FLOOR[str(prior.dtype)] * prior
         d_variance = jnp.where((variance > floor)[:, None], d_variance, 0)
         return k @ a, jnp.maximum(variance, floor), kernel.slope(x, z, a), d_variance
 
     return tuple(jnp.stack(parts, axis=1) for parts in zip(*map(one, range(posterior.joints)), strict=True))
 
 
-FLOOR = 1e-6
+FLOOR = {"float32": 1e-6, "float64": 1e-10}
 """The smallest variance a prediction may have, relative to the prior's: below it rounding decides."""
 
 

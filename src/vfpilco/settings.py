@@ -72,7 +72,7 @@ class Settings:
     clip: float = 0.0
     """Gradients longer than so many times their usual length are shortened to that; 0: never."""
     precision: Literal["float32", "float64"] = "float32"
-    """Precision of the particle simulation; GP algebra is always float64."""
+    """Precision of the particle simulation, float64 in any case where float32 would not do; GP algebra is float64."""
     shards: int = 2
     """Parts that the particles are split in, each on a core of its own; part of the result's identity."""
 

@@ -10,8 +10,10 @@ from vfpilco.studies import figures
 from vfpilco.studies.base import Configuration, Record, Study
 from vfpilco.studies.statistics import success_table
 
-PAPER = {"prior_mean": "zero", "kernel": "se", "noise": "white"}
-"""Where the paper's GPs differ from our default."""
+SE = {"kernel": "se", "noise": "white"}
+"""The GPs of the paper's methods, but for their prior mean."""
+PAPER = {"prior_mean": "zero", **SE}
+"""Where the GPs of the paper's VF-MC-PILCO differ from our default."""
 
 
 def _vf(m_q: int, m_u: int, *published: float) -> Configuration:
@@ -21,17 +23,19 @@ def _vf(m_q: int, m_u: int, *published: float) -> Configuration:
 
 MEMORY = Study(
     name="cartpole-memory",
-    summary="success and cost with position memories 1 and 2, control memories 0 and 1, and with filters (PMS)",
+    summary="success and cost with memories of positions and inputs, with filters (PMS) and with true states",
     task="cartpole",
     trials=5,
     configurations=(
         Configuration("default", {}),
         _vf(2, 1, 0.00, 0.20, 0.73, 0.93, 1.00),
-        Configuration("constant-velocity", {"kernel": "se", "noise": "white"}),
-        Configuration("pms", {"method": "pms", "kernel": "se", "noise": "white"}, (0.00, 0.14, 0.82, 0.98, 0.96)),
+        Configuration("constant-velocity", SE),
         _vf(1, 1, 0.00, 0.08, 0.52, 0.86, 0.96),
         _vf(1, 0, 0.00, 0.14, 0.34, 0.46, 0.56),
         _vf(2, 0, 0.00, 0.10, 0.18, 0.28, 0.52),
+        Configuration("pms", {"method": "pms", **SE}, (0.00, 0.14, 0.82, 0.98, 0.96)),
+        Configuration("pms-kalman", {"method": "pms", "offline": "kalman", **SE}),
+        Configuration("full-state", {"method": "full-state", **SE}),
     ),
     figure=figures.costs,
     table=success_table,
@@ -72,7 +76,7 @@ MODEL = Study(
     summary="one-step errors of models trained on all trials but the last, tested on the last",
     task="cartpole",
     trials=5,
-    configurations=tuple(c for c in MEMORY.configurations if c.name != "pms"),
+    configurations=tuple(c for c in MEMORY.configurations if "method" not in c.settings),
     figure=_errors_figure,
     table=_errors_table,
     records="cartpole-memory",

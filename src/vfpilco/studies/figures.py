@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,13 @@ from vfpilco.studies.base import Record, Study
 from vfpilco.studies.statistics import costs as costs_of
 from vfpilco.studies.statistics import interval, successes
 
-COLOURS = ("#c2410c", "#2563eb", "#0f766e", "#7c3aed", "#a16207", "#be185d", "#475569")
+COLOURS = ("#c2410c", "#2563eb", "#0f766e", "#7c3aed", "#a16207", "#be185d", "#475569", "#65a30d", "#0891b2")
 
 
 def groups(study: Study, records: list[Record]) -> list[tuple[str, str, list[Record]]]:
     """Name, colour and records of every configuration that has been run."""
     found = []
-    for configuration, colour in zip(study.configurations, COLOURS, strict=False):
+    for configuration, colour in zip(study.configurations, cycle(COLOURS), strict=False):
         mine = [record for record in records if record["configuration"] == configuration.name]
         if mine:
             found.append((configuration.name, colour, mine))
