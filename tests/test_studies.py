@@ -12,7 +12,7 @@ import pytest
 import vfpilco
 from vfpilco.cli import main
 from vfpilco.runfolder import RunFolder
-from vfpilco.studies import STUDIES, cartpole, rigs, ur5
+from vfpilco.studies import STUDIES, cartpole, figures, rigs, ur5
 from vfpilco.studies.base import Configuration, Study, jobs, settings_of
 from vfpilco.studies.engines import Outcome
 from vfpilco.studies.reproduce import Audience, commands, read, reproduce
@@ -111,6 +111,23 @@ def test_settings_that_a_record_does_not_know_had_no_effect_and_those_of_a_later
     then = settings_of({"settings": {"steps": 7, "of a later version": 1}})
     assert (then["steps"], then["noise"], then["credit"], then["jitter"]) == (7, "white", 1.0, 0.0)
     assert then["of a later version"] == 1
+
+
+def test_every_configuration_is_drawn_however_many_there_are():
+    names = [f"row {i}" for i in range(3 * len(figures.COLOURS))]
+    drawn = figures.groups(tiny(*names), [{"configuration": name} for name in names])
+    assert [name for name, _, _ in drawn] == names
+
+
+def test_models_and_successes_are_drawn_in_the_same_colours():
+    both = [
+        {
+            name: colour
+            for name, colour, _ in figures.groups(study, [{"configuration": c.name} for c in study.configurations])
+        }
+        for study in (cartpole.MEMORY, cartpole.MODEL)
+    ]
+    assert both[1].items() <= both[0].items()
 
 
 def test_a_failed_run_is_told_and_stops_no_other(tmp_path):
