@@ -10,9 +10,9 @@ import sys
 
 import numpy as np
 
-from vfpilco import cli
-from vfpilco.filtered import Filtered, State
-from vfpilco.trial import Trial
+from vfpilco.cli import main as cli
+from vfpilco.state.filtered import Filtered, State
+from vfpilco.data.trial import Trial
 
 PARTS = ("noise", "smear", "none")
 

@@ -18,12 +18,14 @@ class Hanging(gymnasium.Wrapper):
 
 task = vfpilco.Task(
     name="pendulum",
-    plant=lambda: Hanging(gymnasium.make("Pendulum-v1")),
-    positions=(vfpilco.Position("angle", "rad", angle=True, entry=(1, 0)),),  # entries 1 and 0: sine and cosine
-    inputs=(vfpilco.Input("torque", "N·m", limit=2.0),),
-    sampling_time=0.05,
+    machine=vfpilco.Machine(
+        plant=lambda: Hanging(gymnasium.make("Pendulum-v1")),
+        positions=(vfpilco.Position("angle", "rad", angle=True, entry=(1, 0)),),  # entries 1 and 0: sine and cosine
+        inputs=(vfpilco.Input("torque", "N·m", limit=2.0),),
+        sampling_time=0.05,
+        sensor=vfpilco.GaussianNoise((1e-3,)),
+    ),
     horizon=100,
-    sensor=vfpilco.GaussianNoise((1e-3,)),
     cost=lambda q: 1 - jnp.exp(-(((jnp.abs(q[..., 0] - jnp.pi) - jnp.pi) / 2) ** 2)),  # upright on either side
     start=vfpilco.GaussianStart((np.pi,), (1e-2,)),
     success=lambda q: bool(np.all(np.cos(q[-21:, 0]) > np.cos(np.deg2rad(10)))),

@@ -18,7 +18,7 @@ from math import cos, sin
 try:
     from serve import Paced, serve  # copied beside this file
 except ModuleNotFoundError:
-    from vfpilco.serve import Paced, serve
+    from vfpilco.plants.serve import Paced, serve
 
 SAMPLING_TIME = 1 / 30
 NOISE = (1e-3, 2e-3)  # of the sensors, in m and rad

@@ -5,26 +5,26 @@ from __future__ import annotations
 import os
 import sys
 
-from vfpilco import stopping
+from vfpilco.cli import signals
 
 
 def main() -> int:
-    """Run a command; whatever stops the program, also while it is still being loaded, ends it without a traceback."""
-    stopping.while_loading()
-    from vfpilco import cli
+    """Run a command; a signal ends the program without a traceback, also while it is still being loaded."""
+    signals.while_loading()
+    from vfpilco.cli import main as program
 
-    cli.preload(sys.argv[1:])
-    stopping.while_running()
+    program.preload(sys.argv[1:])
+    signals.while_running()
     try:
-        code = cli.main()
-        stopping.when_done()
+        code = program.main()
+        signals.when_done()
     except KeyboardInterrupt:
         print("vfpilco: stopped.", file=sys.stderr)
-        code = stopping.STOPPED
-    except BrokenPipeError:  # The reader of our output has gone.
+        code = signals.STOPPED
+    except BrokenPipeError:  # The reader of the output has stopped.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    if code == stopping.STOPPED:  # Python makes a death by signal of it if it saw the interrupt inside of exec().
+    if code == signals.STOPPED:  # Python ends itself by signal if it saw the interrupt inside of exec().
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

@@ -2,11 +2,11 @@
 
 | | |
 |---|---|
-| observation | the measured positions, in the order and units of the task's `positions` |
+| observation | the measured positions, in the order and units of the machine's `positions` |
 | action | the inputs, between minus and plus their limits |
 | reward | minus the task's cost of the sample reached |
 | start | as the plant starts |
-| end | terminated where the task says that a trial is over, truncated after its horizon |
+| end | terminated where the task ends a trial early, truncated after its horizon |
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from vfpilco import tasks
-from vfpilco.execute import connect
-from vfpilco.task import Task
-from vfpilco.trial import unwrap
+from vfpilco.common.configuration import configure
+from vfpilco.data.trial import unwrap
+from vfpilco.machines.load import load, names
+from vfpilco.tasks.plant import Closeable, EndsEarly, KnowsPositions
+from vfpilco.tasks.task import Task
+from vfpilco.trials.execute import connect
 
 
 class TaskEnv(gymnasium.Env):
@@ -28,12 +30,13 @@ class TaskEnv(gymnasium.Env):
     metadata = {"render_modes": []}  # noqa: RUF012
 
     def __init__(self, task: Task | str) -> None:
-        self.task = tasks.load(task) if isinstance(task, str) else task
-        self.plant = connect(self.task)
-        most = np.finfo(np.float64).max  # angles are followed by whole turns: nothing bounds them
-        self.observation_space = gymnasium.spaces.Box(-most, most, (len(self.task.positions),), np.float64)
-        self.action_space = gymnasium.spaces.Box(-self.task.limits, self.task.limits, dtype=np.float64)
-        self.q, self.samples = np.zeros(len(self.task.positions)), 0
+        configure()
+        self.task = load(task) if isinstance(task, str) else task
+        self.plant, machine = connect(self.task), self.task.machine
+        most = np.finfo(np.float64).max  # angles are unwrapped: nothing bounds them
+        self.observation_space = gymnasium.spaces.Box(-most, most, (len(machine.positions),), np.float64)
+        self.action_space = gymnasium.spaces.Box(-machine.limits, machine.limits, dtype=np.float64)
+        self.q, self.samples = np.zeros(len(machine.positions)), 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         super().reset(seed=seed)
@@ -42,20 +45,22 @@ class TaskEnv(gymnasium.Env):
         return self.q, {}
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict]:
-        u = np.clip(np.asarray(action, dtype=float), -self.task.limits, self.task.limits)
-        self.q = unwrap(np.asarray(self.plant.step(u), dtype=np.float64), self.q, self.task.angles)
+        machine = self.task.machine
+        u = np.clip(np.asarray(action, dtype=float), -machine.limits, machine.limits)
+        self.q = unwrap(np.asarray(self.plant.step(u), dtype=np.float64), self.q, machine.angles)
         self.samples += 1
-        judged = getattr(self.plant, "true_positions", self.q)
+        real = self.plant.true_positions if isinstance(self.plant, KnowsPositions) else self.q
         against = () if self.task.reference is None else (self.task.reference[self.samples],)
-        reward = -float(self.task.cost(np.asarray(judged), *against))
-        over = self.task.over(self.q) is not None or bool(getattr(self.plant, "over", False))
+        reward = -float(self.task.cost(np.asarray(real), *against))
+        ended = isinstance(self.plant, EndsEarly) and self.plant.terminated
+        over = self.task.ended(self.q) is not None or bool(ended)
         return self.q, reward, over, self.samples >= self.task.horizon, {}
 
     def close(self) -> None:
         self.plant.stop()
-        if hasattr(self.plant, "close"):
-            self.plant.close()  # pyright: ignore[reportAttributeAccessIssue]
+        if isinstance(self.plant, Closeable):
+            self.plant.close()
 
 
-for _name in tasks.names():
+for _name in names():
     gymnasium.register(f"vfpilco/{_name}-v0", entry_point="vfpilco.envs:TaskEnv", kwargs={"task": _name})

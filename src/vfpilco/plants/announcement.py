@@ -1,4 +1,4 @@
-"""What a plant in another process says of itself, and whether a task fits it."""
+"""What a plant in another process announces about itself, and whether it fits a task."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vfpilco.plants.wire import Broken, number, shown
 PROTOCOL = "vfpilco-plant"
 VERSION = 1
 SAME_RATE = 0.01
-"""How far sampling times may be apart, relatively: 0.033 is meant as 1/30."""
+"""The largest relative difference between two sampling times that count as equal: 0.033 is meant as 1/30."""
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class Announcement:
 
     @staticmethod
     def read(hello: dict[str, Any]) -> Announcement:
-        """What a plant's first line says."""
+        """Parse and validate the first line that a plant sends."""
         if "error" in hello:
-            raise Broken(f"said {shown(hello['error'])}", "mend that and start again")
+            raise Broken(f"reported {shown(hello['error'])}", "fix that and start again")
         if hello.get("protocol") != PROTOCOL:
-            raise Broken(f"does not speak {PROTOCOL}, it said {shown(hello)}", "check the address")
+            raise Broken(f"does not speak {PROTOCOL}, it sent {shown(hello)}", "check the address")
         if type(hello.get("version")) is not int or hello["version"] != VERSION:
             raise Broken(
-                f"speaks version {shown(hello.get('version'))} of {PROTOCOL}, and this is version {VERSION}",
-                "bring both to the same version",
+                f"speaks version {shown(hello.get('version'))} of {PROTOCOL}, but this is version {VERSION}",
+                "install the same version on both sides",
             )
         inputs = _names(hello, "inputs")
         limits = hello.get("limits")
@@ -47,7 +47,7 @@ class Announcement:
         return Announcement(_names(hello, "positions"), inputs, found, sampling_time)
 
     def check(self, plant: Announcement) -> None:
-        """Refuse a plant that is not the one expected here."""
+        """Raise `Broken` unless the plant is the one that is expected."""
         for kind, ours, theirs in (
             ("positions", self.positions, plant.positions),
             ("inputs", self.inputs, plant.inputs),
@@ -55,18 +55,18 @@ class Announcement:
             if ours != theirs:
                 raise Broken(
                     f"has the {kind} {_list(theirs)} where the task has {_list(ours)}",
-                    "name the same ones in the same order",
+                    "use the same names in the same order",
                 )
         for name, ours, theirs in zip(self.inputs, self.limits, plant.limits, strict=True):
             if ours > theirs:
                 raise Broken(
-                    f"takes {name} up to {theirs:g} where the task asks for up to {ours:g}",
+                    f"accepts {name} up to {theirs:g} where the task has a limit of {ours:g}",
                     "lower the limit in the task, or raise the plant's",
                 )
         if abs(self.sampling_time - plant.sampling_time) > SAME_RATE * self.sampling_time:
             raise Broken(
-                f"is sampled every {plant.sampling_time:g} s where the task is every {self.sampling_time:g} s",
-                "give both the same sampling time",
+                f"is sampled every {plant.sampling_time:g} s where the task is sampled every {self.sampling_time:g} s",
+                "use the same sampling time in both",
             )
 
 

@@ -1,4 +1,4 @@
-"""One line of JSON at a time over a socket: bounded in length, by a deadline, and no word taken on trust."""
+"""Lines of JSON over a socket: every line is limited in length, has a deadline, and is validated."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ import time
 from typing import Any
 
 LONGEST = 4096
-"""Bytes that a line may have, its end included."""
+"""The most bytes that a line may have, including its line feed."""
 
 _short = reprlib.Repr()
 _short.maxstring, _short.maxother, _short.maxlong, _short.maxlist, _short.maxlevel = 160, 60, 40, 8, 3
 
 
 class Broken(Exception):
-    """The other side cannot be talked to any more: what it did, to follow its name in a sentence, and what to do."""
+    """The connection cannot be used any more.
+
+    `did` says what the other side did (a predicate that follows its name in a sentence), `remedy` what to do.
+    """
 
     def __init__(self, did: str, remedy: str) -> None:
         super().__init__(did)
@@ -26,36 +29,36 @@ class Broken(Exception):
 
 
 class Wire:
-    """A connection on which both sides say one line at a time."""
+    """A connection that carries one JSON object per line, in both directions."""
 
     def __init__(self, connection: socket.socket) -> None:
-        # Otherwise a line may wait for the acknowledgement of the one before it, which can take 40 ms.
+        # Otherwise a line may wait for the acknowledgement of the previous one, which can take 40 ms.
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self.connection = connection
-        self.kept = b""
+        self.buffer = b""
 
     def send(self, message: dict[str, Any], deadline: float) -> None:
-        """Say one line; `TimeoutError` where the other side does not take it by the deadline."""
+        """Send one line; `TimeoutError` if the other side does not accept it before the deadline."""
         self.connection.settimeout(left(deadline))
         self.connection.sendall(json.dumps(message, allow_nan=False).encode() + b"\n")
 
     def receive(self, deadline: float) -> dict[str, Any]:
-        """Hear one line; `TimeoutError` where it is not complete by the deadline, however steadily it drips."""
-        while b"\n" not in self.kept[:LONGEST]:
-            if len(self.kept) >= LONGEST:
-                raise Broken(f"sent a line of more than {LONGEST} bytes, {text(self.kept)}", "end lines sooner")
+        """Receive one line; `TimeoutError` if it is not complete by the deadline, even if bytes keep arriving."""
+        while b"\n" not in self.buffer[:LONGEST]:
+            if len(self.buffer) >= LONGEST:
+                raise Broken(f"sent a line of more than {LONGEST} bytes, {text(self.buffer)}", "send shorter lines")
             self.connection.settimeout(left(deadline))
-            got = self.connection.recv(LONGEST)
-            if not got:
-                raise Broken("closed the connection", "look at what it says and start it again")
-            self.kept += got
-        line, _, self.kept = self.kept.partition(b"\n")
+            received = self.connection.recv(LONGEST)
+            if not received:
+                raise Broken("closed the connection", "check its output and start it again")
+            self.buffer += received
+        line, _, self.buffer = self.buffer.partition(b"\n")
         return parse(line)
 
     def is_quiet(self) -> bool:
-        """Whether the connection stands and nothing has been said on it without being asked."""
-        if self.kept:
+        """Whether the connection is open and nothing unexpected has arrived on it."""
+        if self.buffer:
             return False
         self.connection.settimeout(0)
         try:
@@ -67,13 +70,13 @@ class Wire:
         return False
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         with contextlib.suppress(OSError):
             self.connection.close()
 
 
 def left(deadline: float) -> float:
-    """Seconds until the deadline, more than zero."""
+    """Seconds until the deadline; `TimeoutError` if it has passed."""
     seconds = deadline - time.monotonic()
     if seconds <= 0:
         raise TimeoutError
@@ -87,18 +90,18 @@ def parse(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         message = None
     if not isinstance(message, dict):
-        raise Broken(f"sent {text(line)}, which is no JSON object", "send one object per line, in UTF-8")
+        raise Broken(f"sent {text(line)}, which is not a JSON object", "send one object per line, in UTF-8")
     return message
 
 
 def _refuse(constant: str) -> None:
-    """NaN and Infinity are Python's own, not JSON."""
+    """Reject NaN and Infinity, which Python accepts but JSON does not have."""
     raise ValueError(constant)
 
 
 def number(value: Any) -> float | None:
-    """A finite number as float; none where it is something else."""
-    if type(value) not in (int, float):  # True is an int as well.
+    """A finite number as a float; None for anything else."""
+    if type(value) not in (int, float):  # bool is a subclass of int.
         return None
     try:
         value = float(value)
@@ -108,10 +111,10 @@ def number(value: Any) -> float | None:
 
 
 def shown(value: Any) -> str:
-    """What the other side sent, shortened and without characters that a terminal would act on."""
+    """A value that the other side sent as text: shortened, with control characters escaped."""
     return _short.repr(value)
 
 
 def text(line: bytes) -> str:
-    """Bytes as they can be shown."""
+    """Bytes as printable text."""
     return shown(line[:LONGEST].decode(errors="backslashreplace"))

@@ -1,1 +1,1 @@
-"""Recordings made elsewhere: read, checked line by line, and looked at for what they say of the machine."""
+"""Recordings made by other programs: reading them, checking them line by line, and estimating the machine from them."""

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vfpilco.errors import UserError, unknown
-from vfpilco.task import Input, Position, Task
+from vfpilco.common.errors import UserError, unknown
+from vfpilco.tasks.machine import Input, Position
+from vfpilco.tasks.task import Task
 
 SECONDS = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "millis": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6}
 SECONDS |= {"micros": 1e-6, "ns": 1e-9}
-"""How long a unit of time is."""
+"""The length of a unit of time."""
 UNITS: dict[str, tuple[str, float]] = dict.fromkeys(("deg", "°", "degree", "degrees"), ("rad", np.pi / 180))
 UNITS |= {"mm": ("m", 1e-3), "cm": ("m", 1e-2), "mV": ("V", 1e-3), "mA": ("A", 1e-3), "mN": ("N", 1e-3)}
-"""Units that are turned into another one."""
+"""Units that are converted to another one."""
 TIME = re.compile(r"(t|time|times|time[ _-]?stamp|elapsed|seconds|millis|micros)([ _]?(?:s|sec|ms|us|µs|μs|ns))?", re.I)
 INPUT = re.compile(r"(u\d*|u_.*|input.*|volt.*|current.*|torque.*|force.*|cmd.*|command.*|control.*|pwm.*)", re.I)
 ANGLE = re.compile(r"(.*angle.*|alpha.*|beta.*|theta.*|phi.*|psi.*|.*pendulum.*|.*pole.*|joint.*)", re.I)
@@ -25,20 +26,20 @@ ANGLE = re.compile(r"(.*angle.*|alpha.*|beta.*|theta.*|phi.*|psi.*|.*pendulum.*|
 
 @dataclass(frozen=True)
 class Channels:
-    """The positions and inputs that a recording should hold, and what is known of its samples."""
+    """The positions and inputs that a recording should contain, and what is known about its samples."""
 
     positions: tuple[Position, ...]
     inputs: tuple[Input, ...]
     sampling_time: float | None = None
     horizon: int | None = None
     memory: int = 2
-    """The longest memory of the method: so many samples come before the first that is learned from."""
+    """The longest memory of the state: how many samples come before the first one that is learned from."""
 
     @classmethod
-    def of(cls, task: Task) -> Channels:
-        """What a task says."""
-        memory = max(task.settings.m_q, task.settings.m_u)
-        return cls(task.positions, task.inputs, task.sampling_time, task.horizon, memory)
+    def of(cls, task: Task, memory: int = 2) -> Channels:
+        """The channels of a task, for a state with this longest memory."""
+        machine = task.machine
+        return cls(machine.positions, machine.inputs, machine.sampling_time, task.horizon, memory)
 
     @property
     def angles(self) -> tuple[bool, ...]:
@@ -47,20 +48,20 @@ class Channels:
 
     @property
     def limits(self) -> np.ndarray:
-        """The largest magnitude of each input; infinite where it is not known."""
+        """The largest magnitude of each input; infinite where it is unknown."""
         return np.array([i.limit for i in self.inputs])
 
 
-def plain(name: str) -> tuple[str, str | None]:
-    """A column's name without quotes and unit, and the unit in brackets if there is one."""
+def split_unit(name: str) -> tuple[str, str | None]:
+    """A column's name without its unit, and the unit in brackets if there is one."""
     found = re.fullmatch(r"(.*?)\s*[\[(]\s*([^\])]*?)\s*[\])]", name.strip())
     return (found[1].strip(), found[2]) if found and found[1].strip() else (name.strip(), None)
 
 
 def time_column(names: Sequence[str]) -> tuple[int, float | None] | None:
-    """Where the time stands and the seconds of its unit (None if not said); None if no column is called like it."""
+    """The index of the time column and the length of its unit in seconds, if it has one; None if there is none."""
     for i, name in enumerate(names):
-        bare, unit = plain(name)
+        bare, unit = split_unit(name)
         found = TIME.fullmatch(bare)
         if found:
             unit = unit or (found[2] or "").strip(" _") or (bare if bare.lower() in SECONDS else "")
@@ -69,9 +70,13 @@ def time_column(names: Sequence[str]) -> tuple[int, float | None] | None:
 
 
 def columns_of(wanted: Sequence[str], names: Sequence[str], path: object) -> list[int]:
-    """Where the columns called so stand, whatever their case and unit; missing ones are told, with the nearest name."""
-    bare = [plain(name)[0].lower() for name in names]
-    found = {name: [i for i, other in enumerate(bare) if other == plain(name)[0].lower()] for name in wanted}
+    """The indices of the columns with the `wanted` names; case and unit do not matter.
+
+    Raises:
+        UserError: If a column is missing, with the closest name, or if there are several of the same name.
+    """
+    bare = [split_unit(name)[0].lower() for name in names]
+    found = {name: [i for i, other in enumerate(bare) if other == split_unit(name)[0].lower()] for name in wanted}
     for name, places in found.items():
         if len(places) > 1:
             raise UserError(f"{path} has {len(places)} columns called {name!r}: rename all but one.")
@@ -79,48 +84,58 @@ def columns_of(wanted: Sequence[str], names: Sequence[str], path: object) -> lis
     if missing:
         called = " and ".join(map(repr, missing))
         raise UserError(
-            f"{path} has no column{'s' * (len(missing) > 1)} called {called}, but {', '.join(names)[:200]}: "
+            f"{path} has no column{'s' * (len(missing) > 1)} called {called}, only {', '.join(names)[:200]}: "
             f"{_hint(missing[0], names)}"
         )
     return [found[name][0] for name in wanted]
 
 
 def _hint(missing: str, others: Sequence[str]) -> str:
-    """What to do about a column that is missing: rename the one with the nearest name."""
-    nearest = difflib.get_close_matches(missing.lower(), [plain(other)[0].lower() for other in others], 1, 0.5)
+    """What to do about a missing column: rename the one with the closest name."""
+    nearest = difflib.get_close_matches(missing.lower(), [split_unit(other)[0].lower() for other in others], 1, 0.5)
     if not nearest:
-        return f"rename the one that is {missing!r}, or add it."
-    near = next(plain(other)[0] for other in others if plain(other)[0].lower() == nearest[0])
+        return f"rename the column that contains {missing!r}, or add it."
+    near = next(split_unit(other)[0] for other in others if split_unit(other)[0].lower() == nearest[0])
     unit = next((unit for unit in UNITS if near.endswith((f"_{unit}", f" {unit}"))), None)
-    return f"did you mean {near!r}? Call it {(f'{missing} [{unit}]' if unit else missing)!r} in the file."
+    return f"did you mean {near!r}? Rename it to {(f'{missing} [{unit}]' if unit else missing)!r} in the file."
 
 
 def guess(names: Sequence[str], positions: Sequence[str], inputs: Sequence[str], angles: Sequence[str]) -> Channels:
-    """Channels by what was said and, where nothing was, by the names of the columns."""
+    """The channels of columns called `names`: those that are given, and the others guessed by their names.
+
+    Args:
+        names: The names of all columns.
+        positions: The names of the positions; guessed if empty.
+        inputs: The names of the inputs; guessed if empty.
+        angles: The names of the positions that are angles; guessed if empty.
+
+    Raises:
+        UserError: If positions and inputs cannot be guessed, or an angle is not a position.
+    """
     time = time_column(names)
-    others = [plain(name) for i, name in enumerate(names) if time is None or i != time[0]]
+    others = [split_unit(name) for i, name in enumerate(names) if time is None or i != time[0]]
     if not inputs:
         inputs = [name for name, _ in others if INPUT.fullmatch(name) and name not in positions]
     if not positions:
         positions = [name for name, _ in others if name and name not in inputs]
     if not positions or not inputs:
         raise UserError(
-            f"It cannot be told by name which of the columns {', '.join(names)[:200]} are positions and which are "
-            "inputs: say so with --positions and --inputs."
+            f"The names of the columns, {', '.join(names)[:200]}, do not show which are positions and which are "
+            "inputs: name them with --positions and --inputs."
         )
     units = {name.lower(): unit for name, unit in others if unit}
     for angle in angles:
         if angle.lower() not in {p.lower() for p in positions}:
             raise unknown("position", angle, positions)
-    said = {angle.lower() for angle in angles}
+    given = {angle.lower() for angle in angles}
     return Channels(
-        tuple(Position(p, _base(units.get(p.lower())), _is_angle(p, units, said)) for p in positions),
+        tuple(Position(p, _base(units.get(p.lower())), _is_angle(p, units, given)) for p in positions),
         tuple(Input(i, _base(units.get(i.lower())), np.inf) for i in inputs),
     )
 
 
 def converted(unit: str) -> tuple[str, float]:
-    """The unit that a unit is turned into, and by which factor; itself if it is kept."""
+    """The unit that a unit is converted to, and the factor; the unit itself and 1 if it is not converted."""
     return UNITS.get(unit) or UNITS.get(unit.lower()) or (unit, 1.0)
 
 
@@ -128,8 +143,8 @@ def _base(unit: str | None) -> str:
     return converted(unit or "")[0]
 
 
-def _is_angle(name: str, units: dict[str, str], said: set[str]) -> bool:
-    if said:
-        return name.lower() in said
+def _is_angle(name: str, units: dict[str, str], given: set[str]) -> bool:
+    if given:
+        return name.lower() in given
     unit = units.get(name.lower())
     return _base(unit) == "rad" or (unit is None and ANGLE.fullmatch(name) is not None)

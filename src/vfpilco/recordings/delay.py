@@ -1,7 +1,7 @@
-"""The delay between an input and the movement it makes, in whole samples, and the noise of every position.
+"""The delay between an input and the motion it causes, in samples, and the noise of every position.
 
-A delay of 0 means that u_t acts between sample t and t+1. One of -1 is none of the machine's: the movement comes before
-the input, so the inputs were logged a line late.
+A delay of 0 means that u_t acts between sample t and t+1. A delay of -1 is not a property of the machine: the positions
+move before the input, so the inputs were logged one line late.
 """
 
 from __future__ import annotations
@@ -13,115 +13,128 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from vfpilco.common.text import count
 from vfpilco.recordings.motion import FIRST, MOST_DELAY, STARTS, Evidence, Terms, evidence
 
 LEAST_SAMPLES = FIRST + 18
-"""A stretch shorter than this says nothing."""
+"""The length of the shortest segment that is used."""
 MOST_SAMPLES = 150
-"""Longer stretches are cut: the work grows with the cube."""
-MOST_STRETCHES = 4
+"""Longer segments are cut: the work grows with the cube of the length."""
+MOST_SEGMENTS = 4
 LIKELY, CLEAR = 0.9, 0.999
-"""How probable a delay must be to be told, and to be told without doubt."""
+"""How probable a delay must be to be reported, and to be called clear."""
 LATE = 6.0
-"""By how much, in log evidence per position and two positions at least, a delay of -1 must be better than all others:
-where inputs answer to positions it may seem better by half as much.
+"""By how much, in log evidence per position (counted as two at least), a delay of -1 must exceed all others.
+
+For inputs that are computed from the positions it may appear better by half as much.
 """
+Segment = tuple[np.ndarray, np.ndarray]
+"""Positions (n, d_q) and inputs (n, d_u) without gaps."""
 
 
 @dataclass(frozen=True)
 class Delay:
-    """What a recording says about the delay."""
+    """What recordings show about the delay."""
 
-    logs: tuple[float, ...]
-    """Log evidence of a delay of 0, 1, … samples; empty if the recording is too short."""
-    unmoved: float
-    """That of inputs that do nothing."""
-    late: float = -np.inf
-    """That of inputs that are logged one line late."""
+    log_evidence: tuple[float, ...]
+    """Log evidence of a delay of 0, 1, … samples; empty if the recordings are too short."""
+    without_inputs: float
+    """Log evidence of inputs that have no effect."""
+    one_line_late: float = -np.inf
+    """Log evidence of inputs that are logged one line late."""
     positions: int = 1
-    """How many positions the evidence is of."""
+    """How many positions the evidence is computed from."""
 
     @property
     def probabilities(self) -> np.ndarray:
-        """Of every delay, if each was equally probable before and the inputs do something."""
-        if not self.logs:
+        """The probability of every delay, if all were equally probable before and the inputs have an effect."""
+        if not self.log_evidence:
             return np.empty(0)
-        shares = np.exp(np.array(self.logs) - max(self.logs))
+        shares = np.exp(np.array(self.log_evidence) - max(self.log_evidence))
         return shares / shares.sum()
 
     @property
     def logged_late(self) -> bool:
-        """Whether the inputs seem to be logged one line late: next best must be no delay."""
-        least = LATE * max(self.positions, 2)
-        return bool(self.logs) and self.late - max(self.logs) > least and int(np.argmax(self.logs)) == 0
+        """Whether the inputs seem to be logged one line late; the second best delay must then be 0."""
+        if not self.log_evidence:
+            return False
+        margin = self.one_line_late - max(self.log_evidence)
+        return margin > LATE * max(self.positions, 2) and int(np.argmax(self.log_evidence)) == 0
 
     @property
     def samples(self) -> int | None:
-        """The delay in whole samples, -1 if the inputs seem to be logged one line late; None if it cannot be told."""
+        """The delay in samples; -1 if the inputs seem to be logged one line late, None if it is unknown."""
         if self.logged_late:
             return -1
-        return None if self.problem else int(np.argmax(self.logs))
+        return None if self.problem else int(np.argmax(self.log_evidence))
 
     @property
     def problem(self) -> str | None:
-        """Why the delay cannot be told, if so."""
-        if not self.logs:
-            return f"fewer than {LEAST_SAMPLES} samples in a row move"
-        if max(self.logs) - self.unmoved < np.log(1 / (1 - LIKELY)):
+        """Why the delay cannot be determined; None if it can."""
+        if not self.log_evidence:
+            return f"fewer than {LEAST_SAMPLES} consecutive samples show motion"
+        if max(self.log_evidence) - self.without_inputs < np.log(1 / (1 - LIKELY)):
             return "the inputs do not move the positions enough"
         if self.probabilities.max() < LIKELY:
-            a, b = sorted(np.argsort(self.logs)[-2:].tolist())
-            return f"{a} and {b} samples explain the movement about equally well"
+            a, b = sorted(np.argsort(self.log_evidence)[-2:].tolist())
+            return f"{a} and {b} samples explain the motion about equally well"
         return None
 
     @property
     def sentence(self) -> str:
-        """The delay in words, and how sure it is."""
+        """The delay in words, and how certain it is."""
         if self.logged_late:
-            return "-1, inputs seem to be logged one line late: the movement comes before them; move them up by a line"
+            return "-1, inputs seem to be logged one line late: the positions move before them; move them up by a line"
         if self.samples is None:
-            return f"cannot be told: {self.problem}"
+            return f"cannot be determined: {self.problem}"
         share = float(self.probabilities.max())
-        sure = "clear" if share >= CLEAR else f"likely ({share:.0%})"
+        certainty = "clear" if share >= CLEAR else f"likely ({share:.0%})"
         more = " or more" if self.samples == MOST_DELAY else ""
-        return f"{self.samples} sample{'' if self.samples == 1 else 's'}{more}, {sure}"
+        return f"{count(self.samples, 'sample')}{more}, {certainty}"
 
 
 def find_delay(
-    stretches: Sequence[tuple[np.ndarray, np.ndarray]], angles: tuple[bool, ...], judged: Sequence[int]
+    segments: Sequence[Segment], angles: tuple[bool, ...], used: Sequence[int]
 ) -> tuple[Delay, list[list[Evidence]]]:
-    """The delay, judged by some of the positions, and the evidence of the best one: per position, one of a stretch.
+    """Estimate the delay.
 
-    A stretch is positions (n, d_q) and inputs (n, d_u) without gaps.
+    Args:
+        segments: Parts of recordings without gaps.
+        angles: Which positions are angles.
+        used: The indices of the positions that the delay is computed from.
+
+    Returns:
+        The delay, and the evidence of the best one: a list per position, with an entry per segment.
     """
     delays = (*range(MOST_DELAY + 1), -1, None)
     logs = dict.fromkeys(delays, 0.0)
-    seen: dict[int | None, list[list[Evidence]]] = {d: [[] for _ in angles] for d in delays}
-    used = False
+    found: dict[int | None, list[list[Evidence]]] = {d: [[] for _ in angles] for d in delays}
+    any_used = False
     with threadpool_limits(1, user_api="blas"):  # The matrices are small: threads would wait for each other.
-        for q, u in pieces(stretches):
+        for q, u in pieces(segments):
             moving = [i for i in range(len(angles)) if np.std(np.diff(q[:, i], 2)) > 0]
             starts: dict[int, Sequence[np.ndarray]] = dict.fromkeys(moving, STARTS)
             for d in delays:
                 terms = Terms.of(q, u, angles, d)
                 for i in moving:
-                    found = evidence(q, terms, i, starts[i])
-                    starts[i] = (found.start,)  # What is better for one delay is so for the others.
-                    seen[d][i].append(found)
-                    if i in judged:
-                        logs[d] += found.log
-                        used = True
-    delay = Delay(tuple(logs[d] for d in range(MOST_DELAY + 1)) if used else (), logs[None], logs[-1], len(judged))
-    return delay, seen[-1 if delay.logged_late else max(range(MOST_DELAY + 1), key=lambda d: logs[d])]
+                    one = evidence(q, terms, i, starts[i])
+                    starts[i] = (one.start,)  # The start that is better for one delay is better for all.
+                    found[d][i].append(one)
+                    if i in used:
+                        logs[d] += one.log
+                        any_used = True
+    log_evidence = tuple(logs[d] for d in range(MOST_DELAY + 1)) if any_used else ()
+    delay = Delay(log_evidence, logs[None], logs[-1], len(used))
+    return delay, found[-1 if delay.logged_late else max(range(MOST_DELAY + 1), key=lambda d: logs[d])]
 
 
-def pieces(stretches: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Parts of the stretches, short enough to be worked on and long enough to say something, evenly chosen."""
+def pieces(segments: Sequence[Segment]) -> list[Segment]:
+    """Parts of the segments, neither too long nor too short, evenly chosen."""
     parts = []
-    for q, u in stretches:
-        count = -(-len(q) // MOST_SAMPLES)
-        edges = np.linspace(0, len(q), count + 1).round().astype(int)
+    for q, u in segments:
+        pieces_of_segment = -(-len(q) // MOST_SAMPLES)
+        edges = np.linspace(0, len(q), pieces_of_segment + 1).round().astype(int)
         parts += [(q[a:b], u[a:b]) for a, b in itertools.pairwise(edges) if b - a >= LEAST_SAMPLES]
-    if len(parts) <= MOST_STRETCHES:
+    if len(parts) <= MOST_SEGMENTS:
         return parts
-    return [parts[i] for i in np.linspace(0, len(parts) - 1, MOST_STRETCHES).round().astype(int)]
+    return [parts[i] for i in np.linspace(0, len(parts) - 1, MOST_SEGMENTS).round().astype(int)]

@@ -1,4 +1,4 @@
-"""What is found in a recording: a sentence each, with its line in the file and how bad it is."""
+"""What is found in a recording: a sentence each, with its line in the file and how serious it is."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["error", "warning", "remark"]
-"""error: it cannot be learned from; warning: it can, but look at it; remark: good to know."""
+"""error: it cannot be learned from; warning: it can, but a person should check it; remark: for information."""
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "remark")
 MOST_OF_A_KIND = 10
-"""So many findings of one kind are told one by one; the others are counted."""
+"""How many findings of one kind are listed one by one; the others are counted."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing seen in a recording."""
+    """One thing found in a recording."""
 
     severity: Severity
     kind: str
-    """A short name for the kind of thing, such as `gap`."""
+    """A short name of the kind, such as `gap`."""
     line: int
-    """Where in the file, from 1."""
+    """The line in the file, from 1."""
     sentence: str
-    """What, and what to do."""
+    """What was found, and what to do."""
     column: str | None = None
-    """The column it is about, if it is about one."""
+    """The column that it concerns, if it concerns one."""
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.sentence}"
 
 
 class Findings:
-    """Gathers findings; of a kind that comes again and again it keeps the first and counts the others."""
+    """Collects findings; of a kind that occurs often it keeps the first ones and counts the others."""
 
     def __init__(self) -> None:
         self._found: list[Finding] = []
@@ -40,7 +40,7 @@ class Findings:
         self._left_out: dict[tuple[Severity, str, str | None], list[int]] = {}
 
     def add(self, severity: Severity, kind: str, line: int, sentence: str, column: str | None = None) -> None:
-        """Keep one, or count it."""
+        """Keep a finding, or count it."""
         self._count[kind, column] += 1
         if self._count[kind, column] <= MOST_OF_A_KIND:
             self._found.append(Finding(severity, kind, line, sentence, column))
@@ -48,7 +48,7 @@ class Findings:
             self._left_out.setdefault((severity, kind, column), []).append(line)
 
     def sorted(self) -> list[Finding]:
-        """All findings in the order of lines, the worse ones first on the same line."""
+        """All findings in the order of lines, the more serious ones first on the same line."""
         more = [
             Finding(
                 severity, kind, lines[0], f"{len(lines)} more of the kind {kind!r}, up to line {lines[-1]}.", column
@@ -59,5 +59,5 @@ class Findings:
 
 
 def worst(findings: list[Finding]) -> Severity | None:
-    """How bad the worst of them is."""
+    """The severity of the most serious finding; None if there are no findings."""
     return next((severity for severity in SEVERITIES if any(f.severity == severity for f in findings)), None)

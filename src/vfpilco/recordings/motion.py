@@ -1,13 +1,14 @@
-"""How likely a recording is under a small model of how its positions move: the ground for delay and noise.
+"""The evidence of a recording under a small model of its motion, from which delay and noise are estimated.
 
-The second difference of a measured position is that of the movement and that of the measurement errors,
+The second difference of a measured position is that of the motion plus that of the measurement errors,
 
     y_t = q_{t+1} - 2 q_t + q_{t-1} = f(q_t, q'_t, u_{t-d}, u_{t-d-1}) + e_{t+1} - 2 e_t + e_{t-1},
 
-with two inputs because what is held during an interval moves the positions at its end and at the end of the next. f has
-a Gaussian prior: linear in a few terms of mechanics (sine and cosine of angles, speeds, inputs), and linear in speeds
-and inputs with coefficients that change smoothly from place to place. The errors are white, grow with the speed where
-the clock is uneven, and leave a pattern in y (1, -2, 1) that no movement has: so noise and movement come apart.
+with two inputs because an input held during an interval moves the positions at its end and at the end of the next. f
+has a Gaussian prior: linear in a few terms of mechanics (sine and cosine of angles, speeds, inputs), and linear in
+speeds and inputs with coefficients that change smoothly with the positions. The errors are white, grow with the speed
+if the sampling instants are irregular, and leave a pattern (1, -2, 1) in y that motion does not have: this separates
+noise from motion.
 """
 
 from __future__ import annotations
@@ -21,50 +22,50 @@ from scipy.optimize import minimize
 
 MOST_DELAY = 5
 FIRST = MOST_DELAY + 1
-"""The first sample with all past inputs that any delay needs."""
+"""The first sample for which all past inputs are known that any delay needs."""
 WIDE = 1.0
-"""Prior variance of linear terms, with y and all terms scaled to 1: it says next to nothing."""
-USUAL = np.log([1.0, 0.1, 0.1, 0.1, 0.1, 0.003, 0.003])
-"""Where the prior of the logarithms below has its centre."""
-SPREAD = np.array([1.0, 1.0, 1.0, 1.0, 3.0, 2.0, 2.0])
-STARTS = (USUAL, np.log([1.0, 0.1, 0.1, 0.1, 0.01, 0.1, 0.003]))
-"""Errors of the sensor or errors of the clock: from one explanation the way to the other is not always found."""
-NONE = -6.5
-"""Noise whose logarithm is below this, relative to the movement, cannot be told from none."""
+"""Prior variance of linear terms, with y and all terms scaled to 1: the prior is almost uninformative."""
+PRIOR_MEAN = np.log([1.0, 0.1, 0.1, 0.1, 0.1, 0.003, 0.003])
+"""Prior mean of the logarithms of length, level, rate, drive, noise, timing and rest, as `_covariance` uses them."""
+PRIOR_STD = np.array([1.0, 1.0, 1.0, 1.0, 3.0, 2.0, 2.0])
+STARTS = (PRIOR_MEAN, np.log([1.0, 0.1, 0.1, 0.1, 0.01, 0.1, 0.003]))
+"""Errors of the sensor, or errors of the clock: the optimiser does not always find its way from one to the other."""
+NEGLIGIBLE = -6.5
+"""Noise whose logarithm, relative to the motion, is below this cannot be distinguished from zero."""
 BOUNDS = [(-2.0, 4.0)] + [(-7.0, 4.0)] * 6
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """How well a model with some delay explains one position of a recording."""
+    """How well the model with a certain delay explains one position of a recording."""
 
     log: float
     """Logarithm of the (unnormalised) probability of the data."""
     noise: float
-    """Standard deviation of the measurement errors at rest; 0 if none are seen."""
+    """Standard deviation of the measurement errors at rest; 0 if there are none."""
     timing: float
     """Standard deviation of the sampling instants, in sampling times."""
     errors: np.ndarray
-    """The most probable measurement errors, sample by sample from the first one explained."""
+    """The most probable measurement errors, sample by sample from the first one that the model explains."""
     start: np.ndarray
-    """The start that this was found from."""
+    """The start of the optimisation that found it."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What the movement may depend on, row by row of y, as Gram matrices."""
+    """What the motion may depend on, row by row of y, as Gram matrices."""
 
     distance: np.ndarray
-    """Squared, between places."""
+    """Squared distance between positions."""
     linear: np.ndarray
     speeds: np.ndarray
     inputs: np.ndarray
     speed: np.ndarray
-    """Of every sample (n, d_q), per sampling time."""
+    """The speed at every sample (n, d_q), per sampling time."""
 
     @classmethod
     def of(cls, q: np.ndarray, u: np.ndarray, angles: tuple[bool, ...], delay: int | None) -> Terms:
-        """The terms of positions (n, d_q) and inputs (n, d_u) under a delay; None: the inputs do nothing."""
+        """The terms of positions (n, d_q) and inputs (n, d_u) under a delay; None: inputs have no effect."""
         t = np.arange(FIRST, len(q) - 1)
         speed = np.gradient(q, axis=0)
         places, known, directions = [], [], [np.ones(len(t))]
@@ -93,7 +94,7 @@ class Terms:
 
 
 def evidence(q: np.ndarray, terms: Terms, i: int, starts: Sequence[np.ndarray] = STARTS) -> Evidence:
-    """The evidence of position `i`, at the most probable scales of movement and noise found from some starts."""
+    """The evidence of position `i`, at the most probable scales of motion and noise that are found from the starts."""
     second = q[FIRST + 1 :, i] - 2 * q[FIRST:-1, i] + q[FIRST - 1 : -2, i]
     scale = float(second.std())
     y = second / scale
@@ -101,23 +102,23 @@ def evidence(q: np.ndarray, terms: Terms, i: int, starts: Sequence[np.ndarray] =
     for offset, value in enumerate((1.0, -2.0, 1.0)):
         pattern[np.arange(len(y)), np.arange(len(y)) + offset] = value
     speed = terms.speed[FIRST - 1 : FIRST + 1 + len(y), i] ** 2
-    usual = max(float(speed.mean()), 1e-300)
-    errors, uneven = pattern @ pattern.T, (pattern * (speed / usual)) @ pattern.T
+    mean_speed = max(float(speed.mean()), 1e-300)
+    errors, uneven = pattern @ pattern.T, (pattern * (speed / mean_speed)) @ pattern.T
     known, options = (y, terms, errors, uneven), {"maxiter": 60}
     tries = [minimize(_cost, s, known, "L-BFGS-B", jac=True, bounds=BOUNDS, options=options) for s in starts]
     best = int(np.argmin([found.fun for found in tries]))
     found = tries[best]
     noise, timing = scale * np.exp(found.x[4:6])
-    if found.x[4] < NONE:
+    if found.x[4] < NEGLIGIBLE:
         noise = 0.0
     weights = np.linalg.solve(_covariance(found.x, *known)[0], y)
-    variance = np.exp(2 * found.x[4]) + np.exp(2 * found.x[5]) * speed / usual
+    variance = np.exp(2 * found.x[4]) + np.exp(2 * found.x[5]) * speed / mean_speed
     left = scale * variance * (pattern.T @ weights)
-    return Evidence(-float(found.fun), float(noise), float(timing / np.sqrt(usual)), left, starts[best])
+    return Evidence(-float(found.fun), float(noise), float(timing / np.sqrt(mean_speed)), left, starts[best])
 
 
 def _covariance(logs: np.ndarray, y: np.ndarray, terms: Terms, errors: np.ndarray, uneven: np.ndarray):
-    """The covariance of y, and what it is made of: nearness of places, and coefficients there."""
+    """The covariance of y, the similarity of positions in it, and the covariance of the coefficients there."""
     length, level, rate, drive, noise, timing, rest = np.exp(2 * logs)
     near = np.exp(-0.5 * terms.distance / length)
     local = level + rate * terms.speeds + drive * terms.inputs
@@ -136,27 +137,27 @@ def _cost(logs: np.ndarray, y: np.ndarray, terms: Terms, errors: np.ndarray, une
     inverse = np.tril(dpotri(root, lower=1)[0])
     inverse += np.tril(inverse, -1).T
     weights = inverse @ y
-    slope = inverse - np.outer(weights, weights)
-    place = slope * near
+    cotangent = inverse - np.outer(weights, weights)  # twice the derivative with respect to the covariance
+    place = cotangent * near
     gradient = [
         0.5 * np.sum(place * local * terms.distance) / length,
         level * place.sum(),
         rate * np.sum(place * terms.speeds),
         drive * np.sum(place * terms.inputs),
-        noise * np.sum(slope * errors),
-        timing * np.sum(slope * uneven),
-        rest * np.trace(slope),
+        noise * np.sum(cotangent * errors),
+        timing * np.sum(cotangent * uneven),
+        rest * np.trace(cotangent),
     ]
-    off = (logs - USUAL) / SPREAD
-    value = 0.5 * y @ weights + np.log(np.diag(root)).sum() + 0.5 * off @ off
-    return float(value), np.array(gradient) + off / SPREAD
+    deviation = (logs - PRIOR_MEAN) / PRIOR_STD
+    value = 0.5 * y @ weights + np.log(np.diag(root)).sum() + 0.5 * deviation @ deviation
+    return float(value), np.array(gradient) + deviation / PRIOR_STD
 
 
 def _driving(u: np.ndarray, t: np.ndarray, delay: int | None) -> np.ndarray:
     """The inputs that move the positions at times t, under a delay.
 
-    Logged a line late (-1), they move them by the mean of two. With a weight of its own for either, inputs that answer
-    to the positions would be taken for their cause: u_{t+1} then knows q_{t+1}, with its measurement error.
+    Inputs logged one line late (-1) act by the mean of two. With a weight of its own for each, inputs that are computed
+    from the positions would be mistaken for their cause: u_{t+1} depends on q_{t+1} with its measurement error.
     """
     if delay is None:
         return np.zeros((len(t), 1))

@@ -1,4 +1,4 @@
-"""A picture of an inspection: the recording with its findings, how the sensors measure, and the delay."""
+"""A figure of an inspection: the recording with its findings, the errors of the sensors, and the delay."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from vfpilco.picture import INPUT, PREDICTED, REAL, pyplot, save
+from vfpilco.common.plotting import INPUT, MEASURED, PREDICTED, pyplot, save
+from vfpilco.common.text import count, readable
+from vfpilco.recordings.estimates import PositionEstimate, with_unit
 from vfpilco.recordings.findings import Finding
-from vfpilco.recordings.inspection import Inspection, PositionSeen
+from vfpilco.recordings.inspection import Inspection
 from vfpilco.recordings.logs import Recording
 from vfpilco.recordings.motion import FIRST
-from vfpilco.recordings.quantisation import from_whole_steps
-from vfpilco.words import readable
+from vfpilco.recordings.quantisation import rounding_errors
 
 MARKS = {"error": "#dc2626", "warning": "#d97706"}
-GREY = "#9ca3af"
+GREY, PALE = "#9ca3af", "0.8"
 
 
-def draw_inspection(recordings: list[Recording], seen: Inspection, file: Path) -> Path:
-    """Draw the first recording beside close looks at each position and the evidence for every delay."""
+def draw_inspection(recordings: list[Recording], inspection: Inspection, file: Path) -> Path:
+    """Draw the first recording beside details of each position and the evidence of every delay."""
     plt = pyplot()
     recording = recordings[0]
     d_q, d_u = recording.q.shape[1], recording.u.shape[1]
@@ -31,26 +32,30 @@ def draw_inspection(recordings: list[Recording], seen: Inspection, file: Path) -
     over_time = [figure.add_subplot(grid[i, 0]) for i in range(d_q + d_u)]
     for i in range(d_q):
         _position(over_time[i], recording, i)
-        _sensor(figure.add_subplot(grid[i, 1]), recording, seen, i)
+        _sensor(figure.add_subplot(grid[i, 1]), recording.raw[:, i], inspection.positions[i])
     for i in range(d_u):
         _input(over_time[d_q + i], recording, i)
     for axis in over_time:
         axis.set_xlim(0, np.nanmax(recording.times))
     over_time[-1].set_xlabel("time [s]")
-    _delay(figure.add_subplot(grid[d_q:, 1]), seen)
+    _delay(figure.add_subplot(grid[d_q:, 1]), inspection)
     for axis in figure.axes:
         axis.spines[["top", "right"]].set_visible(False)
-    more = f" and {len(recordings) - 1} more" if len(recordings) > 1 else ""
-    count = sum(f.severity != "remark" for f in recording.findings)
-    told = f"{count} finding{'s' * (count != 1)}" if count else "nothing to complain about"
-    figure.suptitle(f"{recording.path.name}{more}: {readable(seen.sampling.rate)} Hz, {told}", fontsize=11)
+    figure.suptitle(_title(recordings, inspection), fontsize=11)
     save(figure, file, dpi=130)
     return file
 
 
+def _title(recordings: list[Recording], inspection: Inspection) -> str:
+    more = f" and {len(recordings) - 1} more" if len(recordings) > 1 else ""
+    problems = sum(f.severity != "remark" for f in recordings[0].findings)
+    found = count(problems, "finding") if problems else "no problems found"
+    return f"{recordings[0].path.name}{more}: {readable(inspection.sampling.rate)} Hz, {found}"
+
+
 def _position(axis: Any, recording: Recording, i: int) -> None:
     position = recording.channels.positions[i]
-    axis.plot(recording.times, recording.q[:, i], ".", color=REAL, markersize=4, label="measured")
+    axis.plot(recording.times, recording.q[:, i], ".", color=MEASURED, markersize=4, label="measured")
     axis.set_ylabel(_label(position.name, position.unit))
     _mark(axis, recording, position.name)
 
@@ -58,7 +63,7 @@ def _position(axis: Any, recording: Recording, i: int) -> None:
 def _input(axis: Any, recording: Recording, i: int) -> None:
     channel = recording.channels.inputs[i]
     axis.step(recording.times, recording.u[:, i], where="post", color=INPUT, linewidth=1.3, label="applied")
-    axis.axhline(0, color="0.8", linewidth=0.8, zorder=0)
+    axis.axhline(0, color=PALE, linewidth=0.8, zorder=0)
     if np.isfinite(channel.limit):
         for sign in (-1, 1):
             axis.axhline(sign * channel.limit, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
@@ -67,8 +72,8 @@ def _input(axis: Any, recording: Recording, i: int) -> None:
 
 
 def _mark(axis: Any, recording: Recording, name: str) -> None:
-    """Lines where something was found in this column, or in the row as a whole."""
-    told: set[str] = set()
+    """Draw a line at every finding that concerns this column, or all columns."""
+    labelled: set[str] = set()
     for finding in recording.findings:
         if finding.severity in MARKS and finding.column in (name, None) and finding.line in recording.lines:
             axis.axvline(
@@ -76,9 +81,9 @@ def _mark(axis: Any, recording: Recording, name: str) -> None:
                 color=MARKS[finding.severity],
                 linewidth=1.2,
                 alpha=0.8,
-                label=None if finding.kind in told else finding.kind,
+                label=None if finding.kind in labelled else finding.kind,
             )
-            told.add(finding.kind)
+            labelled.add(finding.kind)
     axis.legend(loc="upper left", bbox_to_anchor=(0, 1.16), ncols=4, fontsize=8, frameon=False, borderpad=0)
 
 
@@ -86,67 +91,62 @@ def _time(recording: Recording, finding: Finding) -> float:
     return float(recording.times[recording.lines.index(finding.line)])
 
 
-def _sensor(axis: Any, recording: Recording, seen: Inspection, i: int) -> None:
-    """The steps of a position that has them, else how its measurements scatter."""
-    p = seen.positions[i]
+def _sensor(axis: Any, raw: np.ndarray, p: PositionEstimate) -> None:
+    """Draw the steps of a quantised position, or the scatter of its measurements."""
     axis.set_title(_caption(p), fontsize=9, loc="left")
     if p.quantisation is not None and not p.quantisation.printed:
-        _steps(axis, recording.raw[:, i], p)
+        _steps(axis, raw, p.quantisation.step, p)
     else:
         _errors(axis, p)
 
 
-def _steps(axis: Any, values: np.ndarray, p: PositionSeen) -> None:
-    """How far each measured value is from a whole step: all of them nowhere, if the steps are right."""
-    assert p.quantisation is not None
-    step, known = p.quantisation.step, values[np.isfinite(values)]
+def _steps(axis: Any, values: np.ndarray, step: float, p: PositionEstimate) -> None:
+    """Draw the distance of each measured value from a multiple of the step: zero if the step is right."""
+    known = values[np.isfinite(values)]
     axis.axhspan(-0.5, 0.5, color=PREDICTED, alpha=0.12, linewidth=0, label="half a step either way")
-    axis.plot(known, from_whole_steps(known, step), ".", color=REAL, markersize=4)
+    axis.plot(known, rounding_errors(known, step), ".", color=MEASURED, markersize=4)
     axis.set_ylim(-0.75, 0.75)
     axis.set_xlabel(_label(f"measured {p.name}", p.unit))
-    axis.set_ylabel("off whole steps\n[steps]")
+    axis.set_ylabel("off a multiple\n[steps]")
     axis.legend(loc="upper right", fontsize=8, frameon=False)
 
 
-def _errors(axis: Any, p: PositionSeen) -> None:
-    """What the movement does not explain, sample by sample, with a band of two standard deviations."""
-    axis.axhline(0, color="0.8", linewidth=0.8, zorder=0)
+def _errors(axis: Any, p: PositionEstimate) -> None:
+    """Draw what the motion does not explain, sample by sample, with a band of two standard deviations."""
+    axis.axhline(0, color=PALE, linewidth=0.8, zorder=0)
     axis.set_xlabel("sample")
     axis.set_ylabel(_label("error", p.unit))
     if p.noise is None:
         return
     axis.axhspan(-2 * p.noise, 2 * p.noise, color=PREDICTED, alpha=0.15, linewidth=0, label="±2 std of the noise")
-    axis.plot(FIRST - 1 + np.arange(len(p.errors)), p.errors, ".", color=REAL, markersize=4)
+    axis.plot(FIRST - 1 + np.arange(len(p.errors)), p.errors, ".", color=MEASURED, markersize=4)
     size = max(3 * p.noise, 1.1 * float(np.max(np.abs(p.errors), initial=0.0)), 1e-12)
     axis.set_ylim(-size, size)
     axis.legend(loc="upper right", fontsize=8, frameon=False)
 
 
-def _caption(p: PositionSeen) -> str:
-    noise = "noise cannot be told" if p.noise is None else f"noise {_with_unit(p.noise, p.unit)}"
+def _caption(p: PositionEstimate) -> str:
+    noise = "noise unknown" if p.noise is None else f"noise {with_unit(p.noise, p.unit)}"
     if p.quantisation is None:
         return f"{p.name}: {noise}, no steps"
     digits = " (printed digits)" if p.quantisation.printed else ""
-    return f"{p.name}: {noise}, steps {_with_unit(p.quantisation.step, p.unit)}{digits}"
+    return f"{p.name}: {noise}, steps {with_unit(p.quantisation.step, p.unit)}{digits}"
 
 
-def _delay(axis: Any, seen: Inspection) -> None:
-    """The log evidence of every delay, over that of inputs that do nothing."""
-    delay = seen.delay
+def _delay(axis: Any, inspection: Inspection) -> None:
+    """Draw the log evidence of every delay, relative to that of inputs without effect."""
+    delay = inspection.delay
     axis.set_title(textwrap.fill(f"delay: {delay.sentence}", 46), fontsize=9, loc="left")
     axis.set_xlabel("delay from input to motion [samples]")
     axis.set_ylabel("log evidence\nover no input [nats]")
-    if not delay.logs:
+    if not delay.log_evidence:
         return
-    gain = {d: log - delay.unmoved for d, log in enumerate((delay.late, *delay.logs), -1) if np.isfinite(log)}
+    logs = enumerate((delay.one_line_late, *delay.log_evidence), -1)
+    gain = {d: log - delay.without_inputs for d, log in logs if np.isfinite(log)}
     colours = [INPUT if d == delay.samples else GREY for d in gain]
     axis.bar(list(gain), list(gain.values()), color=colours, width=0.6)
-    axis.axhline(0, color="0.8", linewidth=0.8, zorder=0)
+    axis.axhline(0, color=PALE, linewidth=0.8, zorder=0)
 
 
 def _label(name: str, unit: str) -> str:
     return f"{name} [{unit}]" if unit else name
-
-
-def _with_unit(value: float, unit: str) -> str:
-    return f"{readable(value, 3)} {unit}".strip()

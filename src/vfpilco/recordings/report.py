@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -9,34 +10,35 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from vfpilco.recordings.inspection import InputSeen, Inspection, PositionSeen, Sampling
+from vfpilco.common.text import count, readable, seconds
+from vfpilco.recordings.estimates import InputEstimate, PositionEstimate, Sampling, with_unit
+from vfpilco.recordings.inspection import Inspection
 from vfpilco.recordings.logs import Recording
 from vfpilco.recordings.suggestion import as_code
-from vfpilco.words import count, readable, seconds
 
 COLOURS = {"error": "bold red", "warning": "yellow", "remark": "dim"}
 
 
-def say(console: Console, recordings: list[Recording], seen: Inspection | None) -> None:
-    """Tell what was found in every file, and what they say together."""
+def say(console: Console, recordings: list[Recording], inspection: Inspection | None) -> None:
+    """Print the findings of every file, and what the files show together."""
     for recording in recordings:
         duration = np.nanmax(recording.times, initial=0.0)
         console.print(
             f"[bold]{escape(str(recording.path))}[/]  {count(len(recording.q), 'sample')}, {seconds(duration)}"
         )
-        console.print(_findings(recording) if recording.findings else "  [green]nothing to complain about[/]")
-    if seen is None:
+        console.print(_findings(recording) if recording.findings else "  [green]no problems found[/]")
+    if inspection is None:
         return
-    console.print(_positions(seen))
-    console.print(_inputs(seen))
+    console.print(_positions(inspection))
+    console.print(_inputs(inspection))
     lines = _grid(2)
-    for name, text in _lines(seen).items():
+    for name, text in _lines(inspection).items():
         lines.add_row(f"[bold]{name}[/]", escape(text))
     console.print(lines)
 
 
 def _grid(columns: int) -> Table:
-    """Columns without lines, the last of which is as long as it has to be."""
+    """Columns without rules; the last one takes the remaining width."""
     grid = Table.grid(padding=(0, 2))
     for _ in range(columns - 1):
         grid.add_column(no_wrap=True)
@@ -51,102 +53,92 @@ def _findings(recording: Recording) -> Table:
     return grid
 
 
-def _positions(seen: Inspection) -> Table:
+def _positions(inspection: Inspection) -> Table:
     table = Table("position", "range", "step", "noise (std)", "movement per sample", title=None)
-    for p in seen.positions:
-        table.add_row(p.name, _range(p), _step(p), _noise(p), _number(p.movement, p.unit))
+    for p in inspection.positions:
+        table.add_row(p.name, _range(p), _step(p), _noise(p), with_unit(p.movement, p.unit))
     return table
 
 
-def _inputs(seen: Inspection) -> Table:
+def _inputs(inspection: Inspection) -> Table:
     table = Table("input", "range", "at its limits", "keeps a value for")
-    for i in seen.inputs:
-        held = readable(i.held, 2) if np.isfinite(i.held) else "ever"
-        held += {"ever": "", "1": " sample"}.get(held, " samples")
+    for i in inspection.inputs:
+        held = readable(i.held, 2) if np.isfinite(i.held) else "the recording"
+        held += {"the recording": "", "1": " sample"}.get(held, " samples")
         table.add_row(i.name, _range(i), f"{i.saturated:.0%} of the samples", held)
     return table
 
 
-def _lines(seen: Inspection) -> dict[str, str]:
-    """What else is seen, and what is suggested with its reasons."""
-    s, suggested, reasons = seen.sampling, seen.suggested(), seen.reasons()
+def _lines(inspection: Inspection) -> dict[str, str]:
+    """Sampling, delay and clock, and what is suggested with its reasons."""
+    s, suggested = inspection.sampling, inspection.suggestion()
     lines = {
         "sampling": f"{readable(s.rate)} Hz, every {seconds(s.interval)} ± {_off(s.jitter, s)}, "
         f"at worst {_off(s.worst, s)} off",
-        "delay": seen.delay.sentence,
+        "delay": inspection.delay.sentence,
     }
-    shaky = uneven(seen)
-    if shaky:
-        lines["clock"] = f"the movement looks as if samples were taken ± {seconds(shaky, 2)} off their time"
-    for name in ("m_q", "m_u"):
-        lines[name] = f"{suggested[name]}  {reasons[name]}"
-    lines["sensor"] = f"{as_code(suggested['sensor'])}  {reasons['sensor']}"
-    return lines
+    irregular = timing_error(inspection)
+    if irregular:
+        lines["clock"] = f"the motion looks as if samples were taken ± {seconds(irregular, 2)} off their time"
+    values = {"m_q": suggested.m_q, "m_u": suggested.m_u, "sensor": as_code(suggested.sensor)}
+    return lines | {name: f"{value}  {suggested.reasons[name]}" for name, value in values.items()}
 
 
 def _off(time: float, sampling: Sampling) -> str:
     return seconds(time, 2) if time > 1e-6 * sampling.interval else "0 ms"
 
 
-def uneven(seen: Inspection) -> float | None:
-    """How uneven the clock seems, in seconds, if that adds more to the errors than there is otherwise."""
-    shares = [
+def timing_error(inspection: Inspection) -> float | None:
+    """How irregular the sampling instants seem, in seconds; None unless this causes most of the measurement error."""
+    interval = inspection.sampling.interval
+    found = [
         p.timing
-        for p in seen.positions
-        if p.timing is not None and p.noise is not None and p.timing / seen.sampling.interval * p.movement > p.noise
+        for p in inspection.positions
+        if p.timing is not None and p.noise is not None and p.timing / interval * p.movement > p.noise
     ]
-    return max(shares, default=None)
+    return max(found, default=None)
 
 
-def _range(seen: PositionSeen | InputSeen) -> str:
-    text = f"{readable(seen.low)} … {readable(seen.high)} {seen.unit}".strip()
-    return f"{text}, wraps" if isinstance(seen, PositionSeen) and seen.wraps else text
+def _range(estimate: PositionEstimate | InputEstimate) -> str:
+    text = f"{readable(estimate.low)} … {readable(estimate.high)} {estimate.unit}".strip()
+    return f"{text}, wraps" if isinstance(estimate, PositionEstimate) and estimate.wraps else text
 
 
-def _step(p: PositionSeen) -> str:
+def _step(p: PositionEstimate) -> str:
     if p.quantisation is None:
         return "none"
-    text = _number(p.quantisation.step, p.unit)
+    text = with_unit(p.quantisation.step, p.unit)
     return f"{text} (printed digits)" if p.quantisation.printed else text
 
 
-def _noise(p: PositionSeen) -> str:
+def _noise(p: PositionEstimate) -> str:
     if p.noise is None:
-        return "cannot be told"
-    return _number(p.noise, p.unit) if p.noise > 0 else "none seen"
+        return "unknown"
+    return with_unit(p.noise, p.unit) if p.noise > 0 else "none found"
 
 
-def _number(value: float, unit: str) -> str:
-    return f"{readable(value, 3)} {unit}".strip()
-
-
-def as_json(recordings: list[Recording], seen: Inspection | None) -> dict[str, Any]:
+def as_json(recordings: list[Recording], inspection: Inspection | None) -> dict[str, Any]:
     """All of it as one JSON object."""
-    files = [_file(recording) for recording in recordings]
-    if seen is None:
+    files = [
+        {"file": str(r.path), "samples": len(r.q), "findings": [asdict(finding) for finding in r.findings]}
+        for r in recordings
+    ]
+    if inspection is None:
         return {"files": files}
-    suggested = seen.suggested()
-    s = seen.sampling
+    s, suggested = inspection.sampling, inspection.suggestion()
+    positions = [asdict(p) for p in inspection.positions]
+    for position in positions:
+        del position["errors"]
     return {
         "files": files,
         "sampling": {"rate_hz": s.rate, "interval_s": s.interval, "jitter_s": s.jitter, "worst_s": s.worst},
-        "positions": [_position(p) for p in seen.positions],
-        "inputs": [{**vars(i), "held": i.held if np.isfinite(i.held) else None} for i in seen.inputs],
+        "positions": positions,
+        "inputs": [{**asdict(i), "held": i.held if np.isfinite(i.held) else None} for i in inspection.inputs],
         "delay": {
-            "samples": seen.delay.samples,
-            "sentence": seen.delay.sentence,
-            "probabilities": seen.delay.probabilities.tolist(),
+            "samples": inspection.delay.samples,
+            "sentence": inspection.delay.sentence,
+            "probabilities": inspection.delay.probabilities.tolist(),
         },
-        "suggested": {**suggested, "sensor": as_code(suggested["sensor"])},
-        "reasons": seen.reasons(),
+        "suggested": {"m_q": suggested.m_q, "m_u": suggested.m_u, "sensor": as_code(suggested.sensor)},
+        "reasons": suggested.reasons,
     }
-
-
-def _file(recording: Recording) -> dict[str, Any]:
-    findings = [dict(vars(finding)) for finding in recording.findings]
-    return {"file": str(recording.path), "samples": len(recording.q), "findings": findings}
-
-
-def _position(p: PositionSeen) -> dict[str, Any]:
-    told = {name: value for name, value in vars(p).items() if name != "errors"}
-    return {**told, "quantisation": None if p.quantisation is None else dict(vars(p.quantisation))}

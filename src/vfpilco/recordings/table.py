@@ -1,4 +1,4 @@
-"""A CSV file from elsewhere as a table of cells: separators, decimal commas, byte order marks, quotes."""
+"""A CSV file of another program as a table of cells: separators, decimal commas, byte order marks, quotes."""
 
 from __future__ import annotations
 
@@ -7,28 +7,29 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from vfpilco.errors import UserError
-from vfpilco.files import Damaged, read_whole
-from vfpilco.trialfile import SEAL
+from vfpilco.common.errors import UserError
+from vfpilco.common.files import Damaged, read_file
 
 MOST_BYTES = 64 * 2**20
-"""No recording of a trial is larger."""
+"""No recording of a trial is larger than this."""
 MOST_ROWS = 200_000
 MOST_CHARACTERS = 20_000
-"""In a line."""
+"""The longest line."""
+CHECKSUM = "sha256,"
+"""Starts the last line of a trial that this package logged; it is not a sample."""
 SEPARATORS = ("\t", ";", ",")
-"""In the order of trust: a decimal comma may stand in a line that is separated otherwise."""
-NAMED = "name the CSV file of one trial, with a line of column names and a line per sample"
+"""In the order of preference: a line with another separator may contain decimal commas."""
+EXPECTED = "give a CSV file of one trial, with a line of column names and a line per sample"
 
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns of cells as they stand in the file, and the line that each row stands on."""
+    """Named columns of cells as they are in the file, and the line of each row."""
 
     path: Path
     names: tuple[str, ...]
     header: int
-    """The line of the names."""
+    """The line of the column names."""
     rows: list[list[str]]
     lines: list[int]
 
@@ -38,28 +39,28 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """The cells of a CSV file; what is no such file is refused in one sentence."""
+    """The cells of a CSV file; a `UserError` says why a file is not one."""
     lines = [(i, line) for i, line in enumerate(_lines(path), 1) if line.strip() and line.lstrip()[0] not in "#%"]
-    if lines and lines[-1][1].startswith(SEAL.decode()):
+    if lines and lines[-1][1].startswith(CHECKSUM):
         lines.pop()
     if not lines:
-        raise UserError(f"{path} has no lines: {NAMED}.")
+        raise UserError(f"{path} has no lines: {EXPECTED}.")
     (header, first), *others = lines
     separator = _separator(first)
     names = tuple(cell.strip() for cell in _cells(first, separator))
     while names and not names[-1]:
         names = names[:-1]
     if not names or all(number(name) is not None for name in names):
-        raise UserError(f"Line {header} of {path} does not name the columns, it is {first[:60]!r}: {NAMED}.")
+        raise UserError(f"Line {header} of {path} does not name the columns, it is {first[:60]!r}: {EXPECTED}.")
     if len(others) > MOST_ROWS:
-        raise UserError(f"{path} has {len(others)} rows, more than the {MOST_ROWS} of any trial: {NAMED}.")
+        raise UserError(f"{path} has {len(others)} rows, more than the {MOST_ROWS} of any trial: {EXPECTED}.")
     _check_dialect(path, header, first, separator, others)
     rows = [_cells(line, separator) for _, line in others]
     return Table(path, names, header, rows, [i for i, _ in others])
 
 
 def number(cell: str) -> float | None:
-    """The number in a cell, with a point or a decimal comma; None if there is none."""
+    """The number in a cell, with a decimal point or comma; None if it is not a number."""
     text = cell.strip()
     if "," in text and "." not in text:
         text = text.replace(",", ".")
@@ -72,7 +73,7 @@ def number(cell: str) -> float | None:
 
 
 def decimals(cells: list[str]) -> int | None:
-    """How many digits after the point the numbers are printed with at most; None where some have an exponent."""
+    """The largest number of digits after the decimal point; None if some numbers have an exponent."""
     most = 0
     for cell in cells:
         if re.search(r"[eE]", cell):
@@ -82,36 +83,38 @@ def decimals(cells: list[str]) -> int | None:
 
 
 def _lines(path: Path) -> list[str]:
-    """The lines of a text file of sensible size."""
+    """The lines of a text file of plausible size."""
     try:
         if path.is_file() and path.stat().st_size > MOST_BYTES:
-            raise UserError(f"{path} is {path.stat().st_size} bytes long, more than any trial: {NAMED}.")
-        content = read_whole(path)
-    except (FileNotFoundError, ValueError) as error:  # A name with a zero in it is a ValueError.
-        raise UserError(f"There is no file {str(path)!r}: {NAMED}.") from error
+            raise UserError(f"{path} is {path.stat().st_size} bytes long, more than any trial: {EXPECTED}.")
+        content = read_file(path)
+    except (FileNotFoundError, ValueError) as error:  # A name that contains a zero byte raises a ValueError.
+        raise UserError(f"There is no file {str(path)!r}: {EXPECTED}.") from error
     except Damaged as error:
-        raise UserError(f"{error}: {NAMED}.") from error
+        raise UserError(f"{error}: {EXPECTED}.") from error
     lines = re.split(r"\r\n|\n|\r", _text(path, content))
     long = next((i for i, line in enumerate(lines, 1) if len(line) > MOST_CHARACTERS), None)
     if long is not None:
-        raise UserError(f"Line {long} of {path} has {len(lines[long - 1])} characters, too many for a sample: {NAMED}.")
+        raise UserError(
+            f"Line {long} of {path} has {len(lines[long - 1])} characters, more than any sample: {EXPECTED}."
+        )
     return lines
 
 
 def _text(path: Path, content: bytes) -> str:
-    """The characters of a file; Windows programs write UTF-16 or one byte per character."""
+    """The text of a file in UTF-8, or as Windows programs write it, in UTF-16 or Latin-1."""
     try:
         text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("latin-1")
     start = text[:100_000]
     if "\0" in text or sum(not (c.isprintable() or c in "\t\r\n\f\v") for c in start) > 0.01 * len(start):
-        raise UserError(f"{path} is not text: {NAMED}.")
+        raise UserError(f"{path} is not text: {EXPECTED}.")
     return text
 
 
 def _separator(header: str) -> str:
-    """What separates the names of the columns."""
+    """The separator of the column names."""
     return max(SEPARATORS, key=_unquoted(header).count)
 
 
@@ -120,10 +123,10 @@ def _unquoted(line: str) -> str:
 
 
 def _check_dialect(path: Path, header: int, first: str, separator: str, others: list[tuple[int, str]]) -> None:
-    """Refuse samples that are not separated as the names are, and decimal commas between commas."""
+    """Refuse samples with another separator than the column names, and decimal commas in cells separated by commas."""
     if separator not in first and " " in first.strip():
         raise UserError(
-            f"Line {header} of {path} is {first[:60]!r}, which reads as the name of one column: separate columns by "
+            f"Line {header} of {path} is {first[:60]!r}, which is the name of a single column: separate columns by "
             "commas, semicolons or tabs."
         )
     width, words = first.count(separator), {"\t": "tabs", ";": "semicolons", ",": "commas"}
@@ -131,21 +134,21 @@ def _check_dialect(path: Path, header: int, first: str, separator: str, others: 
         other = next((each for each in SEPARATORS if each in _unquoted(text)), separator)
         if other != separator and text.count(other) >= width != text.count(separator):
             raise UserError(
-                f"{path} separates the names of the columns by {words[separator]} and the samples from line {line} on "
-                f"by {words[other]}: write it with the same separator throughout."
+                f"{path} separates the column names by {words[separator]} and the samples from line {line} on by "
+                f"{words[other]}: use the same separator throughout."
             )
     if separator == "," and not any(re.search(r'[."]', text) for _, text in others):
-        # A whole number does not begin with a zero: such a cell is what stood behind a decimal comma.
+        # An integer does not begin with a zero: such a cell is the part after a decimal comma.
         split = (line for line, text in others if re.search(r"\d\s*,\s*0\d", text) and text.count(",") != width)
         for line in split:
             raise UserError(
                 f"{path} has decimal commas and commas between the columns, as line {line} shows: separate the columns "
-                "by semicolons, or write the numbers with a point."
+                "by semicolons, or use decimal points."
             )
 
 
 def _cells(line: str, separator: str) -> list[str]:
-    """The cells of a line; one by one, so that a quote that is not closed spoils one line only."""
+    """The cells of a line; lines are read one by one, so that an unclosed quote affects a single line."""
     try:
         return next(csv.reader([line], delimiter=separator), [])
     except csv.Error:

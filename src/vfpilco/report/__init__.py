@@ -1,4 +1,4 @@
-"""Reports: one page that shows what a run learned, or how runs compare; it needs no network and no other file."""
+"""Reports: one page that shows what a run learned, or compares runs; it needs no network and no other file."""
 
 from vfpilco.report.comparison import write_comparison
 from vfpilco.report.run import write_report

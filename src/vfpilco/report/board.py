@@ -1,4 +1,4 @@
-"""TensorBoard: the scalars of a run and a figure of every trial, as it learns."""
+"""TensorBoard: the scalars of a run and a figure of every trial, while it learns."""
 
 from __future__ import annotations
 
@@ -6,30 +6,41 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from vfpilco.errors import UserError
-from vfpilco.picture import pyplot, run_figure
-from vfpilco.runfolder import RunFolder
-from vfpilco.task import Task
-from vfpilco.watch import Watcher
+from vfpilco.common.errors import UserError
+from vfpilco.common.plotting import pyplot
+from vfpilco.data.results import TrialResult
+from vfpilco.data.watcher import Watcher
+from vfpilco.report.picture import run_figure
+from vfpilco.storage.runfolder import RunFolder
+from vfpilco.tasks.task import Task
 
 
 class Board(Watcher):
-    """Writes what happens in a run to the folder `tensorboard` in it."""
+    """Writes what happens in a run to its subfolder `tensorboard`.
+
+    Args:
+        task: The task of the run.
+        out: The folder of the run.
+        note: Is called with every message for the user.
+
+    Raises:
+        UserError: If tensorboardX is not installed.
+    """
 
     def __init__(self, task: Task, out: Path, note: Callable[[str], None]) -> None:
         try:
             from tensorboardX import SummaryWriter
         except ImportError as error:
             raise UserError("--tensorboard needs tensorboardX: pip install 'vfpilco[tensorboard]'.") from error
-        self.task, self.folder, self.tell, self.trial = task, RunFolder(out), note, 0
-        self.make: Callable[[], Any] = lambda: SummaryWriter(str(out / "tensorboard"))
-        self.made: Any = None
+        self.task, self.folder, self.notify, self.trial = task, RunFolder(out, task.settings), note, 0
+        self.make_writer: Callable[[], Any] = lambda: SummaryWriter(str(out / "tensorboard"))
+        self.opened: Any = None
 
     @property
     def writer(self) -> Any:
-        """Made when there is something to write: until then the run's folder has to be empty."""
-        self.made = self.made or self.make()
-        return self.made
+        """The writer, opened when it is first needed: until the run has begun its folder has to be empty."""
+        self.opened = self.opened or self.make_writer()
+        return self.opened
 
     def phase(self, trial: int, name: str) -> None:
         self.trial = trial
@@ -37,34 +48,36 @@ class Board(Watcher):
     def step(self, done: int, total: int, cost: float) -> None:
         self.writer.add_scalar(f"optimisation/trial_{self.trial}", cost, done)
 
-    def executed(self, row: dict[str, Any]) -> None:
-        trial = row.get("trial", 0)
-        for name, value in scalars(row, self.task).items():
+    def executed(self, result: TrialResult) -> None:
+        trial = result.trial or 0
+        for name, value in scalars(result, self.task).items():
             self.writer.add_scalar(name, value, trial)
-        if row["kind"] == "policy":
+        if result.kind == "policy":
             try:
                 figure = run_figure(self.task, self.folder, trial)
                 self.writer.add_figure("trial", figure, trial)
                 pyplot().close(figure)
             except UserError as error:
-                self.tell(f"There is no figure in TensorBoard: {error}")
+                self.notify(f"There is no figure in TensorBoard: {error}")
         self.writer.flush()
 
     def note(self, text: str) -> None:
-        """Notes are for people."""
+        """Ignore it: TensorBoard shows numbers."""
 
     def close(self) -> None:
-        """Write what is left."""
-        if self.made is not None:
-            self.made.close()
+        """Write what is left, and close the files."""
+        if self.opened is not None:
+            self.opened.close()
 
 
-def scalars(row: dict[str, Any], task: Task) -> dict[str, float]:
-    """The numbers of an execution, by name."""
-    found = {"cost/real": row["cost"], "success": float(row["success"])}
-    found |= {f"cost/predicted_{name}": value for name, value in row.get("predicted_cost", {}).items()}
-    found |= {f"measures/{name}": value for name, value in row.get("measures", {}).items()}
+def scalars(result: TrialResult, task: Task) -> dict[str, float]:
+    """The numbers of an execution, by their names in TensorBoard."""
+    found = {"cost/real": result.cost, "success": float(result.success)}
+    if result.predicted_cost is not None:
+        found |= {f"cost/predicted_{name}": value for name, value in vars(result.predicted_cost).items()}
+    found |= {f"measures/{name}": value for name, value in result.measures.items()}
     for name in ("one_step_error", "multi_step_error"):
-        errors = row.get("model", {}).get(name, [])
-        found |= {f"{name}/{p.name}": e for p, e in zip(task.positions, errors, strict=False)}
+        errors: list[float | None] = [] if result.model is None else getattr(result.model, name)
+        named = zip(task.machine.positions, errors, strict=False)
+        found |= {f"{name}/{position.name}": error for position, error in named if error is not None}
     return found

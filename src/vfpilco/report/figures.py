@@ -1,4 +1,4 @@
-"""The paper's figure types from any run: trajectories over particles, cost per trial, one-step errors."""
+"""Figures for papers, from any run: trajectories over particles, cost per trial, one-step errors."""
 
 from __future__ import annotations
 
@@ -7,32 +7,47 @@ from typing import Any
 
 import numpy as np
 
-from vfpilco.errors import UserError
-from vfpilco.picture import INPUT, PREDICTED, REAL, band, pyplot, save
+from vfpilco.common.errors import UserError
+from vfpilco.common.plotting import pyplot, save
+from vfpilco.drawing.colours import INPUT, PREDICTED, REAL
+from vfpilco.report.picture import band
 from vfpilco.report.source import Source
-from vfpilco.settings import Settings
+from vfpilco.storage.store import MODEL
+from vfpilco.tasks.task import Task
+from vfpilco.trials.learn import planned
 
 
 def write_figures(source: Source, folder: Path, kind: str) -> list[Path]:
-    """Write the figures that the run has data for, as files of that `kind` (pdf or png)."""
-    policies = [(i, row) for i, row in enumerate(source.rows) if row["kind"] == "policy"]
-    if not policies:
+    """Write the figures that the run has data for.
+
+    Args:
+        source: The run.
+        folder: Where to write them.
+        kind: Their file format, `pdf` or `png`.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        UserError: If no policy was executed yet, or if Matplotlib is not installed.
+    """
+    if not source.policies:
         raise UserError(f"{source.folder.path} has no trial of a policy yet: learn first.")
-    wanted = {"cost": costs(source)}
-    for i, row in policies:
-        wanted[f"trial-{row['trial']}"] = trajectory(source, i)
+    figures = {"cost": cost_figure(source)}
+    for i, result in source.policies:
+        figures[f"trial-{result.trial}"] = trajectory_figure(source, i)
     if source.task is not None:
-        wanted["one-step-errors"] = errors(source, policies)
+        figures["one-step-errors"] = error_figure(source, source.task)
     written = []
-    for name, figure in wanted.items():
+    for name, figure in figures.items():
         written.append(folder / f"{name}.{kind}")
         save(figure, written[-1], dpi=200)
     return written
 
 
-def trajectory(source: Source, index: int) -> Any:
+def trajectory_figure(source: Source, index: int) -> Any:
     """Positions and inputs of an execution over the particles that predicted it."""
-    trial, predicted = source.trial(index), source.predicted(source.rows[index])
+    trial, predicted = source.trial(index), source.predicted(source.results[index])
     channels = [*source.positions, *source.inputs]
     figure, axes = pyplot().subplots(
         len(channels), 1, figsize=(3.5, 1.25 * len(channels)), sharex=True, constrained_layout=True, squeeze=False
@@ -41,67 +56,65 @@ def trajectory(source: Source, index: int) -> Any:
     for i, (axis, channel) in enumerate(zip(axes[:, 0], channels, strict=True)):
         j = i - len(source.positions)
         if predicted is not None:
-            particles = predicted["q"][:, :, i] if j < 0 else predicted["u"][:, :, j]
+            particles = np.asarray(predicted.q[:, :, i] if j < 0 else predicted.u[:, :, j])
             band(axis, np.arange(len(particles)) * trial.sampling_time, particles)
         if j < 0:
             axis.plot(t, trial.q[:, i], color=REAL, linewidth=1, label="measured")
         else:
             axis.step(t[:-1], trial.u[:, j], where="post", color=INPUT, linewidth=1, label="applied")
-        axis.set_ylabel(f"{channel.name} [{channel.unit}]", fontsize=7)
-        _plain(axis)
+        _label(axis, None, f"{channel.name} [{channel.unit}]")
     axes[0, 0].legend(fontsize=6, frameon=False)
     axes[-1, 0].set_xlabel("time [s]", fontsize=7)
     return figure
 
 
-def costs(source: Source) -> Any:
-    """The real cost of every trial beside the band that was predicted."""
+def cost_figure(source: Source) -> Any:
+    """The real cost of every trial beside its predicted band."""
     figure, axis = pyplot().subplots(figsize=(3.5, 2.4), constrained_layout=True)
-    rows = [row for row in source.rows if "predicted_cost" in row]
-    trial = np.array([row["trial"] for row in rows])
-    low, mean, high = (np.array([row["predicted_cost"][name] for row in rows]) for name in ("low", "mean", "high"))
+    compared = [(result, result.predicted_cost) for result in source.results if result.predicted_cost is not None]
+    trial = np.array([result.trial for result, _ in compared])
+    low, mean, high = np.array([(cost.low, cost.mean, cost.high) for _, cost in compared]).reshape(-1, 3).T
     axis.errorbar(
         trial - 0.06, mean, [np.maximum(mean - low, 0), np.maximum(high - mean, 0)],
         fmt="_", color=PREDICTED, capsize=2, linewidth=1, label="predicted: mean, 95 %",
     )  # fmt: skip
-    axis.plot(trial + 0.06, [row["cost"] for row in rows], "o", color=REAL, markersize=4, label="real")
+    axis.plot(trial + 0.06, [result.cost for result, _ in compared], "o", color=REAL, markersize=4, label="real")
     axis.set_xticks(trial)
-    axis.set_xlabel("trial", fontsize=7)
-    axis.set_ylabel("cost, summed over a trial", fontsize=7)
     axis.legend(fontsize=6, frameon=False)
-    _plain(axis)
+    _label(axis, "trial", "cost, summed over a trial")
     return figure
 
 
-def errors(source: Source, policies: list[tuple[int, dict[str, Any]]]) -> Any:
+def error_figure(source: Source, task: Task) -> Any:
     """Box plots of the absolute one-step errors on every trial, by the model that had not seen it."""
-    from vfpilco import diagnostics
-    from vfpilco.gp import Model
-    from vfpilco.methods import represent
+    from vfpilco.model.diagnostics import one_step_errors
 
-    assert source.task is not None
-    representation = represent(source.task, Settings.recorded(source.header["settings"]))
-    found = []
-    for i, row in policies:
-        model = Model.from_arrays(*source.folder.arrays("models", row["trial"]))
-        found.append(np.abs(diagnostics.one_step_errors(model, representation, source.trial(i))))
+    dynamics = planned(task, source.folder, source.header).dynamics
+    trials, errors = [], []
+    for i, result in source.policies:
+        assert result.trial is not None
+        model, _ = source.folder.artifact(MODEL, result.trial)
+        trials.append(str(result.trial))
+        errors.append(np.abs(one_step_errors(model, dynamics, source.trial(i))))
     shown = source.modelled
     figure, axes = pyplot().subplots(
         1, len(shown), figsize=(max(3.5, 1.8 * len(shown)), 2.4), constrained_layout=True, squeeze=False
     )
     for axis, i in zip(axes[0], shown, strict=True):
         boxes = axis.boxplot(
-            [e[:, i] for e in found], patch_artist=True, flierprops={"markersize": 1.5}, medianprops={"color": "black"}
+            [e[:, i] for e in errors], patch_artist=True, flierprops={"markersize": 1.5}, medianprops={"color": "black"}
         )
         for box in boxes["boxes"]:
             box.set(facecolor=PREDICTED, alpha=0.5)
-        axis.set_xticks(range(1, len(found) + 1), [str(row["trial"]) for _, row in policies])
-        axis.set_xlabel("trial", fontsize=7)
-        axis.set_ylabel(f"|error of {source.positions[i].name}| [{source.positions[i].unit}]", fontsize=7)
-        _plain(axis)
+        axis.set_xticks(range(1, len(trials) + 1), trials)
+        _label(axis, "trial", f"|error of {source.positions[i].name}| [{source.positions[i].unit}]")
     return figure
 
 
-def _plain(axis: Any) -> None:
+def _label(axis: Any, x: str | None, y: str) -> None:
+    """Name the axes, in small letters and without a frame."""
+    if x is not None:
+        axis.set_xlabel(x, fontsize=7)
+    axis.set_ylabel(y, fontsize=7)
     axis.spines[["top", "right"]].set_visible(False)
     axis.tick_params(labelsize=6)

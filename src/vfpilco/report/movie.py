@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vfpilco.errors import UserError
-from vfpilco.picture import PREDICTED, REAL, pyplot, save
+from vfpilco.common.errors import UserError
+from vfpilco.common.plotting import pyplot, save
+from vfpilco.drawing.colours import PREDICTED, REAL
+from vfpilco.drawing.shapes import Scene, Shape
 from vfpilco.report.source import Source
 from vfpilco.report.trials import shown_particles
-from vfpilco.scenes.base import Scene, Shape
 
 GHOSTS = 6
-STROBES = 12
+"""Particles drawn as faint machines behind a typical one."""
+EARLIER = 12
 """Earlier poses in a picture."""
-QUIET = "#94a3b8"
-KINDS = (".png", ".pdf", ".gif", ".mp4")
+SURROUNDINGS = "#94a3b8"
+"""The colour of everything that is not the machine."""
+PICTURES, FILMS = (".png", ".pdf"), (".gif", ".mp4")
+"""The endings of their files."""
 
 
 class Stage:
@@ -31,7 +36,7 @@ class Stage:
         """Of the shape that is being drawn: Matplotlib would put lines over everything."""
 
     def show(self, sample: float, past: tuple[float, ...] = ()) -> None:
-        """Draw the machine at a sample, over ghosts and over itself at `past` samples."""
+        """Draw the machine at a sample, in front of its ghosts and of itself at `past` samples."""
         self.axis.clear()
         self.axis.set(xlim=(self.scene.low[0], self.scene.high[0]), ylim=(self.scene.low[1], self.scene.high[1]))
         self.axis.set_aspect("equal")
@@ -47,7 +52,7 @@ class Stage:
             self._draw(shape, sample, 1.0)
 
     def _draw(self, shape: Shape, sample: float, opacity: float) -> None:
-        colour = self.colour if shape.role == "body" else QUIET
+        colour = self.colour if shape.role == "body" else SURROUNDINGS
         points = pose(shape, sample)
         if shape.kind == "label":
             self.axis.text(*points[0], shape.text, ha="center", va="center", fontsize=8, color="#64748b")
@@ -55,30 +60,48 @@ class Stage:
             path = np.concatenate([shape.points[: int(sample) + 1, 0], points])
             self.axis.plot(*path.T, color=colour, linewidth=1.1, alpha=0.55 * opacity, zorder=self.depth)
         elif shape.kind in ("disc", "polygon"):
-            self.axis.add_patch(self._filled(shape, points, colour, opacity))
+            self.axis.add_patch(self._patch(shape, points, colour, opacity))
         else:
             style = {"linestyle": (0, (3, 3))} if shape.role == "goal" else {"solid_capstyle": "round"}
-            width = self._width(shape.size)
+            width = self._line_width(shape.size)
             self.axis.plot(*points.T, color=colour, alpha=opacity, linewidth=width, zorder=self.depth, **style)
 
-    def _filled(self, shape: Shape, points: np.ndarray, colour: str, opacity: float) -> Any:
+    def _patch(self, shape: Shape, points: np.ndarray, colour: str, opacity: float) -> Any:
         from matplotlib.patches import Circle, Polygon
 
-        look = {"color": colour, "linewidth": 0, "zorder": self.depth}
+        style = {"color": colour, "linewidth": 0, "zorder": self.depth}
         if shape.kind == "disc":
-            return Circle((points[0, 0], points[0, 1]), shape.size, alpha=opacity, **look)
-        return Polygon(points, alpha=opacity * (0.25 if shape.role == "frame" else 1.0), **look)
+            return Circle((points[0, 0], points[0, 1]), shape.size, alpha=opacity, **style)
+        return Polygon(points, alpha=opacity * (0.25 if shape.role == "frame" else 1.0), **style)
 
-    def _width(self, size: float) -> float:
-        """The width of a line in points."""
+    def _line_width(self, size: float) -> float:
+        """The width of a line in points, from that in the unit of the scene."""
         box = self.axis.get_window_extent()
-        across, up = (np.subtract(self.scene.high, self.scene.low)).tolist()
-        scale = min(box.width / across, box.height / up)
+        width, height = np.subtract(self.scene.high, self.scene.low).tolist()
+        scale = min(box.width / width, box.height / height)
         return max(size * scale * 72 / self.axis.figure.dpi, 1.2)
 
 
+@dataclass(frozen=True)
+class Film:
+    """A figure of a machine in motion."""
+
+    figure: Any
+    stages: list[Stage]
+    """The machine, and beside it its prediction if that is shown."""
+    samples: int
+    """Samples of the longest of them."""
+    sampling_time: float
+    """Seconds between samples."""
+
+    def show(self, sample: float, past: tuple[float, ...] = ()) -> None:
+        """Draw all stages at a sample, in front of earlier ones."""
+        for stage in self.stages:
+            stage.show(sample, past)
+
+
 def pose(shape: Shape, sample: float) -> np.ndarray:
-    """The points of a shape at a sample, or between two; it stays where it ended."""
+    """The points (n, 2) of a shape at a sample, or between two samples; after the last one it does not move."""
     if not shape.moves:
         return shape.points
     last = len(shape.points) - 1
@@ -88,59 +111,73 @@ def pose(shape: Shape, sample: float) -> np.ndarray:
 
 
 def render(source: Source, index: int, out: Path, *, predicted: bool = True, fps: int = 20, speed: float = 1.0) -> Path:
-    """A picture (PNG, PDF) or a film (GIF, MP4) of an execution, beside what was predicted of it."""
-    if out.suffix.lower() not in KINDS:
-        raise UserError(f"{out} is neither a picture nor a film: give it a name that ends in {', '.join(KINDS)}.")
-    figure, stages, samples, sampling_time = _stages(source, index, predicted)
-    if out.suffix.lower() in (".png", ".pdf"):
-        past = tuple(np.linspace(0, samples - 1, STROBES, endpoint=False).tolist())
-        for stage in stages:
-            stage.show(samples - 1, past)
-        save(figure, out, dpi=150)
+    """Write a picture (PNG, PDF) or a film (GIF, MP4) of an execution.
+
+    Args:
+        source: The run.
+        index: Which execution, from 0.
+        out: The file to write; its name says whether it is a picture or a film.
+        predicted: Whether to show the prediction beside the machine, if there is one.
+        fps: Frames per second of a film.
+        speed: How fast a film is; 0.5 is half as fast as the machine.
+
+    Returns:
+        The file that was written.
+
+    Raises:
+        UserError: If the file's name has another ending, or if a program that is needed is not installed.
+    """
+    kind = out.suffix.lower()
+    if kind not in PICTURES + FILMS:
+        endings = ", ".join(PICTURES + FILMS)
+        raise UserError(f"{out} is neither a picture nor a film: give it a name that ends in {endings}.")
+    film = _film(source, index, predicted)
+    last = film.samples - 1
+    if kind in PICTURES:
+        film.show(last, tuple(np.linspace(0, last, EARLIER, endpoint=False).tolist()))
+        save(film.figure, out, dpi=150)
         return out
-    frames = max(2, round((samples - 1) * sampling_time * fps / speed))
-    moments = np.linspace(0, samples - 1, frames).tolist()
-    moments += moments[-1:] * fps  # A second to look at how it ended.
-    _film(figure, stages, moments, out, fps)
+    frames = max(2, round(last * film.sampling_time * fps / speed))
+    moments = np.linspace(0, last, frames).tolist()
+    moments += moments[-1:] * fps  # A second to see how it ended.
+    _write_film(film, moments, out, fps)
     return out
 
 
-def _stages(source: Source, index: int, predicted: bool) -> tuple[Any, list[Stage], int, float]:
-    """The figure, a stage for the machine and one for what was predicted, the samples and the seconds between them."""
-    row, trial = source.rows[index], source.trial(index)
-    found = source.predicted(row) if predicted else None
-    real = source.scene(trial.judged)
-    wide, tall = np.subtract(real.high, real.low)
-    figure, axes = pyplot().subplots(
-        1, 1 if found is None else 2, figsize=(4.2 if found is None else 8.4, 4.2 * tall / wide + 0.35), squeeze=False
-    )
+def _film(source: Source, index: int, predicted: bool) -> Film:
+    """The machine in an execution, and beside it its prediction if there is one and it is wanted."""
+    result, trial = source.results[index], source.trial(index)
+    rollout = source.predicted(result) if predicted else None
+    real = source.scene(trial.evaluated)
+    width, height = np.subtract(real.high, real.low)
+    columns = 1 if rollout is None else 2
+    figure, axes = pyplot().subplots(1, columns, figsize=(4.2 * columns, 4.2 * height / width + 0.35), squeeze=False)
     figure.subplots_adjust(0.01, 0.02, 0.99, 0.9, wspace=0.03)
-    name = f"trial {row['trial']}" if row["kind"] == "policy" else "exploration"
+    name = "exploration" if result.trial is None else f"trial {result.trial}"
     stages = [Stage(axes[0, 0], real, [], REAL, f"{name}, on the machine")]
     samples = len(trial.q)
-    if found is not None:
-        chosen = found["q"][:, shown_particles(found["q"], found["cost"], trial.q[0], GHOSTS)]
-        scenes = [source.scene(q) for q in chosen.swapaxes(0, 1)]
-        stages.append(Stage(axes[0, 1], scenes[0], scenes[1:], PREDICTED, "as it was predicted"))
-        samples = max(samples, len(chosen))
-    return figure, stages, samples, trial.sampling_time
+    if rollout is not None:
+        shown = np.asarray(rollout.q)[:, shown_particles(rollout, trial.q[0], GHOSTS)]
+        scenes = [source.scene(q) for q in shown.swapaxes(0, 1)]
+        stages.append(Stage(axes[0, 1], scenes[0], scenes[1:], PREDICTED, "as predicted"))
+        samples = max(samples, len(shown))
+    return Film(figure, stages, samples, trial.sampling_time)
 
 
-def _film(figure: Any, stages: list[Stage], moments: list[float], out: Path, fps: int) -> None:
-    """Write a film; there is the whole of it or nothing."""
+def _write_film(film: Film, moments: list[float], out: Path, fps: int) -> None:
+    """Write a film that shows these samples; the file is complete or absent."""
     writer = _writer(out.suffix.lower(), fps)
     out.parent.mkdir(parents=True, exist_ok=True)
     temporary = out.with_name(f".{out.stem}.{os.getpid()}{out.suffix}")
     try:
-        with writer.saving(figure, str(temporary), dpi=90):
+        with writer.saving(film.figure, str(temporary), dpi=90):
             for moment in moments:
-                for stage in stages:
-                    stage.show(moment)
+                film.show(moment)
                 writer.grab_frame()
         os.replace(temporary, out)
     finally:
         temporary.unlink(missing_ok=True)
-        pyplot().close(figure)
+        pyplot().close(film.figure)
 
 
 def _writer(suffix: str, fps: int) -> Any:

@@ -1,4 +1,4 @@
-"""Arrays as short text: 16 bits a number, which is finer than any screen."""
+"""Arrays as short text: 16 bits per number, which is finer than a screen can show."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ from typing import Any
 import numpy as np
 
 MOST = 65534
-"""The largest number that stands for a value; one more stands for none."""
+"""The largest code of a value; the next one is the code of a missing value."""
 
 
 def pack(array: np.ndarray) -> dict[str, Any]:
-    """The array as shape, lowest value, step and base64 of little-endian numbers; read by `unpack` in numbers.js."""
+    """Encode an array as text; `unpack` in numbers.js decodes it.
+
+    Returns:
+        The array's shape, its lowest value, the step between two codes, and the codes as base64 of little-endian
+        16-bit integers; values that are not finite are missing.
+    """
     array = np.asarray(array, dtype=float)
     known = np.isfinite(array)
     low = float(array[known].min()) if known.any() else 0.0
     step = (float(array[known].max()) - low) / MOST if known.any() else 0.0
-    whole = np.full(array.shape, MOST + 1)
-    whole[known] = np.round((array[known] - low) / step) if step > 0 else 0
-    text = base64.b64encode(whole.astype("<u2").tobytes()).decode()
+    codes = np.full(array.shape, MOST + 1)
+    codes[known] = np.round((array[known] - low) / step) if step > 0 else 0
+    text = base64.b64encode(codes.astype("<u2").tobytes()).decode()
     return {"shape": list(array.shape), "low": low, "step": step, "data": text}
 
 
 def thinned(count: int, most: int) -> np.ndarray:
-    """Indices of at most `most` of `count` entries, evenly spaced, the first and the last among them."""
+    """Indices of at most `most` of `count` entries, evenly spaced, including the first and the last."""
     return np.unique(np.round(np.linspace(0, count - 1, min(count, most))).astype(int))

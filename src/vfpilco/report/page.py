@@ -1,6 +1,6 @@
 """The page itself: data, style and scripts in one HTML file.
 
-Whatever comes from a run (names, notes, paths) goes into the page as JSON and is shown as text by the scripts.
+Everything that comes from a run (names, notes, paths) goes into the page as JSON and is shown as text by the scripts.
 """
 
 from __future__ import annotations
@@ -9,11 +9,15 @@ import html
 import json
 import math
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
+
+from vfpilco.common.files import write_file
 
 SCRIPTS = (
     "dom.js",
     "numbers.js",
+    "marks.js",
     "chart.js",
     "player.js",
     "policy.js",
@@ -24,6 +28,12 @@ SCRIPTS = (
     "page.js",
 )
 """In the order in which they need each other."""
+
+
+def write_page(title: str, data: dict[str, Any], out: Path) -> Path:
+    """Write the page that shows `data` to the file `out`."""
+    write_file(out, page(title, {**data, "title": title}))
+    return out
 
 
 def page(title: str, data: dict[str, Any]) -> str:
@@ -44,7 +54,7 @@ def page(title: str, data: dict[str, Any]) -> str:
 {style}</style>
 </head>
 <body>
-<main id="page"><noscript>This page draws with JavaScript: allow it to see the report.</noscript></main>
+<main id="page"><noscript>This report is drawn with JavaScript: enable it to see the page.</noscript></main>
 <script type="application/json" id="data">{embedded(data)}</script>
 <script>
 {scripts}</script>
@@ -54,7 +64,7 @@ def page(title: str, data: dict[str, Any]) -> str:
 
 
 def embedded(data: Any) -> str:
-    """JSON that cannot end the script element it stands in, nor be read as anything but JSON."""
+    """JSON that cannot end the script element that contains it, nor be parsed as anything but JSON."""
     text = json.dumps(_finite(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -62,7 +72,7 @@ def embedded(data: Any) -> str:
 
 
 def _finite(data: Any) -> Any:
-    """JSON has no NaN: null stands for it."""
+    """The same data with null in place of numbers that are not finite, which JSON does not have."""
     if isinstance(data, dict):
         return {str(key): _finite(value) for key, value in data.items()}
     if isinstance(data, list | tuple):

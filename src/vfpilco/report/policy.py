@@ -1,63 +1,80 @@
-"""What a policy does: its inputs over position and speed, around the state that a trial ended in."""
+"""Maps of a policy: its inputs over position and speed, around the state that a trial ended in."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
-from vfpilco.controller import LearnedPolicy
+from vfpilco.data.results import TrialResult
+from vfpilco.data.trial import Trial
+from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.report.packing import pack
 from vfpilco.report.source import Source
-from vfpilco.trial import Trial
 
 GRID = 41
+"""Points of a map in each direction."""
 MOST_MAPS = 36
 """Pairs of position and input that are mapped at most."""
 MARGIN = 0.15
-"""How far beyond what was visited a map goes, as a share of it."""
+"""How far a map extends beyond what was visited, as a fraction of that."""
+HISTORY = 12
+"""Samples that the policy sees before it is evaluated."""
 
 
-def policy_maps(source: Source, row: dict[str, Any], trial: Trial) -> list[dict[str, Any]]:
-    """Per position the map of every input over that position and its speed, the others as they ended."""
-    if row["kind"] != "policy" or row["trial"] not in source.folder.policies() or trial.steps < 3:
+def policy_maps(source: Source, result: TrialResult, trial: Trial) -> list[dict[str, Any]]:
+    """For each position a map of every input over that position and its speed; the others stay where they ended."""
+    if result.trial is None or result.trial not in source.folder.policies() or trial.steps < 3:
         return []
-    policy = source.folder.policy(row["trial"])
+    policy = source.folder.policy(result.trial)
     shown = range(len(source.positions))[: max(1, MOST_MAPS // len(source.inputs))]
     return [_map(policy, trial, i) for i in shown]
 
 
 def _map(policy: LearnedPolicy, trial: Trial, i: int) -> dict[str, Any]:
-    speed = np.gradient(trial.judged[:, i], trial.sampling_time)
-    x, y = _axis(trial.q[:, i]), _axis(speed, through_zero=True)
-    where, fast = np.meshgrid(x, y)
-    inputs = policy.after(histories(policy, trial, i, where.ravel(), fast.ravel()), sample=trial.steps)
+    speed = np.gradient(trial.evaluated[:, i], trial.sampling_time)
+    x, y = _axis(trial.q[:, i]), _axis(speed, symmetric=True)
+    positions, speeds = np.meshgrid(x, y)
+    inputs = policy.after(histories(policy, trial, i, positions.ravel(), speeds.ravel()), sample=trial.steps)
     return {
         "x": [x[0], x[-1]],
         "y": [y[0], y[-1]],
-        "u": [pack(column.reshape(where.shape)) for column in inputs.T],
+        "u": [pack(column.reshape(positions.shape)) for column in inputs.T],
         "path": [pack(trial.q[:, i]), pack(speed)],
     }
 
 
 def histories(
-    policy: LearnedPolicy, trial: Trial, i: int, where: np.ndarray, fast: np.ndarray, length: int = 12
-) -> np.ndarray:
-    """Measurements (N, length, measures) that end in positions `where` of position i, reached at speeds `fast`."""
-    d_q = policy.representation.d_q
-    past = np.zeros((len(where), length, policy.measures))
+    policy: LearnedPolicy, trial: Trial, i: int, positions: Float[np.ndarray, "N"], speeds: Float[np.ndarray, "N"]
+) -> Float[np.ndarray, "N samples measures"]:
+    """Measurements in which position `i` arrives at each of `positions` with a constant speed.
+
+    Args:
+        policy: The policy that is going to receive them.
+        trial: The other positions stay where this trial ended.
+        i: The position that moves.
+        positions: Where it arrives.
+        speeds: How fast it moves.
+
+    Returns:
+        One history per pair of position and speed.
+    """
+    d_q = policy.state.signals.d_q
+    past = np.zeros((len(positions), HISTORY, policy.measures))
     past[:, :, :d_q] = trial.q[-1]
-    back = np.arange(length - 1, -1, -1) * trial.sampling_time
-    past[:, :, i] = where[:, None] - fast[:, None] * back
+    back = np.arange(HISTORY - 1, -1, -1) * trial.sampling_time
+    past[:, :, i] = positions[:, None] - speeds[:, None] * back
     if policy.measures > d_q:
-        past[:, :, d_q + i] = fast[:, None]
+        past[:, :, d_q + i] = speeds[:, None]
     return past
 
 
-def _axis(visited: np.ndarray, through_zero: bool = False) -> np.ndarray:
+def _axis(visited: np.ndarray, symmetric: bool = False) -> np.ndarray:
+    """The points of an axis that contains everything that was visited; a symmetric one has zero in its middle."""
     low, high = float(visited.min()), float(visited.max())
-    if through_zero:
+    if symmetric:
         high = max(abs(low), abs(high))
         low = -high
-    wider = MARGIN * max(high - low, 1e-6)
-    return np.linspace(low - wider, high + wider, GRID)
+    margin = MARGIN * max(high - low, 1e-6)
+    return np.linspace(low - margin, high + margin, GRID)

@@ -3,111 +3,117 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import vfpilco.report.sentences as say
-from vfpilco.errors import UserError
-from vfpilco.files import write_whole
-from vfpilco.report.page import page
+import numpy as np
+
+from vfpilco.common.errors import UserError
+from vfpilco.data.records import to_json_types
+from vfpilco.data.results import TrialResult
+from vfpilco.report import sentences
+from vfpilco.report.packing import pack
+from vfpilco.report.page import write_page
+from vfpilco.report.settings import changed_settings, predicts_velocities, settings_text, state_text
 from vfpilco.report.source import Source
 from vfpilco.report.trials import trial_data
-from vfpilco.runfolder import RunFolder
-from vfpilco.runs import task_of
-from vfpilco.task import Task
+from vfpilco.storage.runfolder import RunFolder
+from vfpilco.tasks.task import Task
+
+TrialData = Callable[[Source, int], dict[str, Any]]
+"""Makes what the page shows of an execution, by its index."""
+
+
+@dataclass(frozen=True)
+class LiveStatus:
+    """What a run is doing that has not finished yet."""
+
+    text: str
+    """The current phase, in a sentence."""
+    steps: np.ndarray
+    """Gradient step and expected cost, (n, 2), of the current optimisation."""
 
 
 def write_report(folder: RunFolder, out: Path | None = None, task: Task | None = None) -> Path:
-    """Write the page of a run, in its folder if no other file is given; without a task it draws dials and sliders."""
+    """Write the page of a run.
+
+    Args:
+        folder: The run.
+        out: The file to write; `report.html` in the folder of the run if not given.
+        task: The task of the run; without it the machine is drawn as dials and sliders.
+
+    Returns:
+        The file that was written.
+
+    Raises:
+        UserError: If the folder holds no run, if nothing was executed yet, or if a file of the run is damaged.
+
+    Example:
+        >>> write_report(RunFolder("runs/first"), task=vfpilco.task("cartpole"))  # doctest: +SKIP
+        PosixPath('runs/first/report.html')
+    """
     source = Source(folder, task)
-    if not source.rows:
+    if not source.results:
         raise UserError(f"{folder.path} has no trial yet: learn first.")
-    return put(run_data(source), out or folder.path / "report.html")
+    return write_run(source, out or folder.path / "report.html")
 
 
-def put(data: dict[str, Any], out: Path) -> Path:
-    """Write the page that shows `data`."""
-    write_whole(out, page(data["title"], data))
-    return out
+def write_run(source: Source, out: Path, live: LiveStatus | None = None, make: TrialData = trial_data) -> Path:
+    """Write the page of a run to the file `out`; `live` says what the run is doing, `make` shows its trials."""
+    return write_page(f"{source.header.task.name}, seed {source.header.seed}", run_data(source, live, make), out)
 
 
-def task_if_any(folder: RunFolder, given: str | None = None) -> tuple[Task | None, str]:
-    """The task of a run; or none, and why."""
-    folder.header()  # What is no run is refused as such.
-    try:
-        return task_of(folder, given), ""
-    except UserError as error:
-        if given is not None:
-            raise
-        return None, f"The machine is drawn as dials and sliders. {error}"
-
-
-def run_data(
-    source: Source,
-    live: dict[str, Any] | None = None,
-    trial: Callable[[Source, int], dict[str, Any]] = trial_data,
-) -> dict[str, Any]:
-    """All that the page shows; `live` tells what a run that is learning is doing, `trial` how a trial is looked up."""
+def run_data(source: Source, live: LiveStatus | None = None, make: TrialData = trial_data) -> dict[str, Any]:
+    """Everything that the page shows."""
     header = source.header
-    method = header.get("settings", {}).get("method", "vf")
     return {
         "kind": "run",
-        "title": f"{header['task']['name']}, seed {header.get('seed', '?')}",
         "run": str(source.folder.path),
-        "details": f"seed {header.get('seed', '?')}, method {method}, {source.folder.path}",
-        "live": live,
-        "method": method,
+        "details": f"seed {header.seed}, state {state_text(source)}, {source.folder.path}",
+        "live": None if live is None else _live_data(live),
+        "velocities": predicts_velocities(source),
         "task": {
-            "name": header["task"]["name"],
+            "name": header.task.name,
             "summary": source.task.summary if source.task is not None else "",
             "positions": [{"name": p.name, "unit": p.unit, "angle": p.angle} for p in source.positions],
             "inputs": [{"name": i.name, "unit": i.unit, "limit": i.limit} for i in source.inputs],
             "modelled": source.modelled,
-            "measures": {} if source.task is None else {m.name: m.unit for m in source.task.measures},
+            "measures": source.units,
         },
-        "sentences": say.run(source),
-        "rows": [
-            {**row, "sentence": sentence} for row, sentence in zip(_told(source), say.trials(source), strict=True)
+        "sentences": sentences.of_run(source),
+        "results": [
+            {**_result_data(result), "sentence": sentence}
+            for result, sentence in zip(source.results, sentences.of_trials(source), strict=True)
         ],
-        "trials": [trial(source, i) for i in range(len(source.rows))],
-        "timings": source.timings,
-        "about": about(source),
+        "trials": [make(source, i) for i in range(len(source.results))],
+        "timings": to_json_types(source.timings),
+        "about": _about(source),
     }
 
 
-def about(source: Source) -> dict[str, Any]:
-    """What is needed to make the run again."""
-    header = source.header
-    usual = {} if source.task is None else vars(source.task.settings)
-    settings = header.get("settings", {})
+def _about(source: Source) -> dict[str, Any]:
+    """What is needed to repeat the run."""
+    changed = changed_settings(source)
     return {
         "command": source.command,
-        "settings": [[name, value, name in usual and usual[name] != value] for name, value in settings.items()],
-        "versions": header.get("versions", {}),
-        "machine": header.get("machine", {}),
+        "settings": [[name, text, name in changed] for name, text in settings_text(source).items()],
+        "versions": source.header.versions,
+        "computer": {} if source.header.machine is None else vars(source.header.machine),
     }
 
 
-KEPT = (
-    "kind",
-    "trial",
-    "experience_s",
-    "cost",
-    "success",
-    "ended_s",
-    "measures",
-    "notes",
-    "predicted_cost",
-    "band_coverage",
-)
+SHOWN = ("noise", "one_step_error", "multi_step_error")
+"""What the page shows of a model."""
 
 
-def _told(source: Source) -> list[dict[str, Any]]:
-    """The rows without what the page does not show."""
-    rows = []
-    for row in source.rows:
-        model = row.get("model", {})
-        kept = {name: row[name] for name in KEPT if name in row}
-        kept["model"] = {name: model.get(name) for name in ("noise", "one_step_error", "multi_step_error")}
-        rows.append(kept)
-    return rows
+def _result_data(result: TrialResult) -> dict[str, Any]:
+    """The result of a trial without what the page does not show."""
+    model = None if result.model is None else {name: getattr(result.model, name) for name in SHOWN}
+    return {**to_json_types(result), "model": model}
+
+
+def _live_data(live: LiveStatus) -> dict[str, Any]:
+    step, cost = live.steps.T
+    curve = None if len(step) < 2 else {"step": pack(step), "cost": pack(cost)}
+    return {"text": live.text, "curve": curve}

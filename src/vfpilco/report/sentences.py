@@ -1,22 +1,31 @@
-"""What is seen, in words."""
+"""The sentences of the page: what its charts show, in words."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from vfpilco.display import short
+from vfpilco.common.text import short
+from vfpilco.data.results import TrialResult
 from vfpilco.report.source import Source
 
-Row = dict[str, Any]
+PHASES = {
+    "model": "fitting the model",
+    "policy": "optimising the policy",
+    "prediction": "predicting",
+    "plant": "running the machine",
+}
+"""The phases in timings.jsonl, in words."""
+MOST_POSITIONS = 6
+"""Positions whose model error is written out."""
 
 
-def run(source: Source) -> dict[str, list[str]]:
-    """The sentences above every part of the page."""
-    policies = [row for row in source.rows if row["kind"] == "policy"]
+def of_run(source: Source) -> dict[str, list[str]]:
+    """The sentences of every section of the page."""
+    policies = [result for _, result in source.policies]
     return {
-        "summary": _summary(source, policies),
+        "summary": _summary(policies),
         "learning": _learning(policies),
         "model": _model(source, policies),
         "optimisation": _optimisation(source, policies),
@@ -24,131 +33,121 @@ def run(source: Source) -> dict[str, list[str]]:
     }
 
 
-def trials(source: Source) -> list[str]:
+def of_trials(source: Source) -> list[str]:
     """A sentence for every execution."""
-    first = first_success(source.rows)
-    units = {} if source.task is None else {measure.name: measure.unit for measure in source.task.measures}
-    return [_trial(row, row is first, units) for row in source.rows]
+    first = first_success(source.results)
+    return [_trial(result, result is first, source.units) for result in source.results]
 
 
-def first_success(rows: list[Row]) -> Row | None:
-    """The first policy trial that solved the task."""
-    return next((row for row in rows if row["kind"] == "policy" and row["success"]), None)
+def first_success(results: Sequence[TrialResult]) -> TrialResult | None:
+    """The first trial of a policy that solved the task."""
+    return next((result for result in results if result.kind == "policy" and result.success), None)
 
 
-def _trial(row: Row, first: bool, units: dict[str, str]) -> str:
-    told = "".join(
-        f", {name} {value:.3g} {units.get(name, '')}".rstrip() for name, value in row.get("measures", {}).items()
+def _trial(result: TrialResult, first: bool, units: dict[str, str]) -> str:
+    measures = "".join(
+        f", {name} {value:.3g} {units.get(name, '')}".rstrip() for name, value in result.measures.items()
     )
-    ended = f" It ended early, after {row['ended_s']:.3g} s." if "ended_s" in row else ""
-    if row["kind"] == "explore":
-        return f"An exploration: no policy yet. It cost {short(row['cost'])}{told}.{ended}"
-    name = f"Trial {row['trial']}"
-    outcome = f"{name} was the first success" if first else f"{name} was {'a' if row['success'] else 'no'} success"
-    covered = (
-        f" {100 * row['band_coverage']:.0f} % of what was measured lies within the particles' 95 % band."
-        if row.get("band_coverage") is not None
-        else ""
-    )
-    if "predicted_cost" not in row:
-        return f"{outcome}. It cost {short(row['cost'])}{told}.{ended}"
-    predicted = row["predicted_cost"]
-    band = f"{short(predicted['mean'])} ({short(predicted['low'])} to {short(predicted['high'])})"
+    ended = "" if result.ended_s is None else f" It ended early, after {result.ended_s:.3g} s."
+    own_cost = f"Its cost was {short(result.cost)}{measures}.{ended}"
+    if result.kind == "explore":
+        return f"An exploration, before the first policy. {own_cost}"
+    outcome = "was the first success" if first else "succeeded" if result.success else "did not succeed"
+    predicted = result.predicted_cost
+    if predicted is None:
+        return f"Trial {result.trial} {outcome}. {own_cost}"
+    where = "inside" if predicted.contains(result.cost) else "outside"
+    coverage = result.band_coverage
+    covered = "" if coverage is None else f" {100 * coverage:.0f} % of the trajectory lies in the particles' 95 % band."
     return (
-        f"{outcome}. The model predicted a cost of {band}, the real one was {short(row['cost'])}, "
-        f"{'inside' if _inside(row) else 'outside'} that band{told}.{covered}{ended}"
+        f"Trial {result.trial} {outcome}. The model predicted a cost of {short(predicted.mean)} "
+        f"({short(predicted.low)} to {short(predicted.high)}); the real cost was {short(result.cost)}, {where} that "
+        f"band{measures}.{covered}{ended}"
     )
 
 
-def _inside(row: Row) -> bool:
-    """Whether the real cost is in the band that was predicted."""
-    return row["predicted_cost"]["low"] <= row["cost"] <= row["predicted_cost"]["high"]
-
-
-def _summary(source: Source, policies: list[Row]) -> list[str]:
+def _summary(policies: list[TrialResult]) -> list[str]:
     if not policies:
         return ["The machine has been explored; no policy has been tried yet."]
     first = first_success(policies)
     if first is None:
-        best = min(policies, key=lambda row: row["cost"])
-        return [
-            f"No trial was a success so far; trial {best['trial']} was the best, with a cost of {short(best['cost'])}."
-        ]
-    solved = sum(row["success"] for row in policies[policies.index(first) :])
-    after = len(policies) - policies.index(first)
-    since = "" if after == 1 else f" From then on {solved} of {after} trials succeeded."
+        best = min(policies, key=lambda result: result.cost)
+        return [f"No trial has succeeded yet; trial {best.trial} was the best, with a cost of {short(best.cost)}."]
+    since = policies[policies.index(first) :]
+    solved = sum(result.success for result in since)
+    later = "" if len(since) == 1 else f" From then on {solved} of {len(since)} trials succeeded."
     return [
-        f"Trial {first['trial']} was the first success, learned from {first['experience_s']:.3g} s of measured "
-        f"positions.{since}"
+        f"Trial {first.trial} was the first success, learned from {first.experience_s:.3g} s of measured positions."
+        f"{later}"
     ]
 
 
-def _learning(policies: list[Row]) -> list[str]:
-    inside = [_inside(row) for row in policies if "predicted_cost" in row]
+def _learning(policies: list[TrialResult]) -> list[str]:
+    inside = [result.predicted_cost.contains(result.cost) for result in policies if result.predicted_cost is not None]
     if not inside:
         return []
     return [
-        f"The real cost was inside the band that the model predicted in {sum(inside)} of {len(inside)} trials. "
-        "The band holds 95 % of the particles."
+        f"In {sum(inside)} of {len(inside)} trials the real cost was inside the predicted band, which contains 95 % of "
+        "the particles."
     ]
 
 
-def _model(source: Source, policies: list[Row]) -> list[str]:
-    known = [row for row in policies if row.get("model", {}).get("one_step_error")]
+def _model(source: Source, policies: list[TrialResult]) -> list[str]:
+    errors = [(result.trial, *_errors(result, source.modelled)) for result in policies]
+    known = [(trial, one, many) for trial, one, many in errors if np.all(np.isfinite([one, many]))]
     if not known:
         return []
-    last = known[-1]["model"]
+    trial, one, many = known[-1]
+    names = [source.positions[i] for i in source.modelled]
     parts = [
-        f"{amount(last['one_step_error'][i], source.positions[i].unit)} in {source.positions[i].name}"
-        for i in source.modelled[:6]
+        f"{amount(error, position.unit)} in {position.name}"
+        for error, position in zip(one[:MOST_POSITIONS], names, strict=False)
     ]
-    sentences = [
-        f"One sample ahead of trial {known[-1]['trial']}, which it had not seen, the model was wrong by {_list(parts)}."
-    ]
+    sentences = [f"One sample ahead, the model's error on trial {trial}, which it had not seen, was {_list(parts)}."]
     if len(known) > 1:
-        then, now = (np.array(row["model"]["multi_step_error"])[source.modelled] for row in (known[0], known[-1]))
-        ratio = float(np.median(then / np.maximum(now, 1e-300)))
+        ratio = float(np.median(known[0][2] / np.maximum(many, 1e-300)))
         better = f"{ratio:.2g} times smaller" if ratio >= 1 else f"{1 / ratio:.2g} times larger"
-        sentences.append(f"Ten samples ahead its errors were {better} than in trial {known[0]['trial']}.")
+        sentences.append(f"Ten samples ahead, its errors were {better} than on trial {known[0][0]}.")
     return sentences
 
 
-def _optimisation(source: Source, policies: list[Row]) -> list[str]:
-    found = []
-    for row in policies[-1:]:
-        cost = source.optimised(row)
-        if cost is not None and len(cost):
-            found.append(
-                f"Before trial {row['trial']} the expected cost went from {short(float(cost[0]))} to "
-                f"{short(float(np.mean(cost[-20:])))} in {len(cost)} gradient steps."
-            )
-    return found
+def _errors(result: TrialResult, modelled: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Errors one sample and several samples ahead, of the positions that have a GP; NaN where they are unknown."""
+    if result.model is None or not result.model.one_step_error:
+        return np.array([np.nan]), np.array([np.nan])
+    one, many = (np.array(e, dtype=float) for e in (result.model.one_step_error, result.model.multi_step_error))
+    return one[modelled], many[modelled]
+
+
+def _optimisation(source: Source, policies: list[TrialResult]) -> list[str]:
+    for result in policies[-1:]:
+        costs = source.optimisation_costs(result)
+        if costs is not None and len(costs):
+            return [
+                f"Before trial {result.trial} the expected cost went from {short(float(costs[0]))} to "
+                f"{short(float(np.mean(costs[-20:])))} in {len(costs)} gradient steps."
+            ]
+    return []
 
 
 def _time(source: Source) -> list[str]:
     phases: dict[str, float] = {}
-    for row in source.timings:
-        phases[row["phase"]] = phases.get(row["phase"], 0.0) + row.get("seconds", 0.0)
+    for timing in source.timings:
+        phases[timing.phase] = phases.get(timing.phase, 0.0) + timing.seconds
     total = sum(phases.values())
     if not total:
         return []
-    names = {
-        "model": "fitting the model",
-        "policy": "improving the policy",
-        "prediction": "predicting",
-        "plant": "running the machine",
-    }
-    parts = [f"{duration(phases[phase])} {name}" for phase, name in names.items() if phases.get(phase)]
-    return [f"It took {duration(total)}: {_list(parts)}."]
+    parts = [f"{duration(phases[phase])} {name}" for phase, name in PHASES.items() if phases.get(phase)]
+    return [f"The run took {duration(total)}: {_list(parts)}."]
 
 
 def duration(seconds: float) -> str:
-    """Seconds, or minutes where there are many."""
+    """Seconds as text, in minutes from two of them on."""
     return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
 
 
 def amount(value: float, unit: str) -> str:
-    """A number with its unit, small lengths and angles in thousandths."""
+    """A number with its unit; small lengths and angles in thousandths."""
     if unit in ("m", "rad") and abs(value) < 0.1:
         return f"{1e3 * value:.2g} m{unit}"
     return f"{value:.2g} {unit}"

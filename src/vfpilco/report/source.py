@@ -1,111 +1,175 @@
-"""What a report is made from: a run's folder, and its task where that can be had."""
+"""What a report is made from: a run folder, and the run's task if it can be loaded."""
 
 from __future__ import annotations
 
-import json
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from vfpilco.arguments import as_flags
-from vfpilco.errors import UserError
-from vfpilco.files import read_whole
-from vfpilco.learn import completed
-from vfpilco.runfolder import RunFolder
-from vfpilco.scenes.base import Scene
-from vfpilco.scenes.generic import instruments
-from vfpilco.settings import Settings
-from vfpilco.task import Input, Position, Task
-from vfpilco.trial import Trial
+from vfpilco.common.errors import UserError
+from vfpilco.data.results import Timing, TrialResult
+from vfpilco.data.trial import Trial
+from vfpilco.drawing.instruments import instruments
+from vfpilco.drawing.shapes import Scene
+from vfpilco.machines.runs import task_of
+from vfpilco.rollout.particles import Rollout
+from vfpilco.storage.header import RunHeader
+from vfpilco.storage.runfolder import RunFolder
+from vfpilco.storage.store import PREDICTION
+from vfpilco.tasks.machine import Input, Machine, Position
+from vfpilco.tasks.sensors import GaussianNoise
+from vfpilco.tasks.task import Task
+from vfpilco.trials.options import as_flags, recorded_settings
+from vfpilco.trials.settings import Settings
 
 
 @dataclass(frozen=True)
 class Source:
-    """A run as a report sees it; runs of older versions may know less of themselves."""
+    """A run as a report sees it; without its task the machine is drawn as dials and sliders.
+
+    Example:
+        >>> source = Source(RunFolder("runs/first"), vfpilco.task("cartpole"))  # doctest: +SKIP
+        >>> source.results[-1].cost  # doctest: +SKIP
+        31.4
+    """
 
     folder: RunFolder
+    """The run."""
     task: Task | None = None
+    """Its task, if it could be loaded."""
+
+    def __post_init__(self) -> None:
+        if self.task is not None:  # The files of the run may name classes of the task's own.
+            folder = RunFolder(self.folder.path, *self.folder.components, self.task.settings)
+            object.__setattr__(self, "folder", folder)
+
+    # -- records -------------------------------------------------------------------------------------------------
 
     @cached_property
-    def header(self) -> dict[str, Any]:
-        """What stands in run.json."""
+    def header(self) -> RunHeader:
+        """The content of run.json."""
         return self.folder.header()
 
     @cached_property
-    def rows(self) -> list[dict[str, Any]]:
+    def results(self) -> list[TrialResult]:
         """The lines of results.jsonl."""
         return self.folder.results()
 
-    @cached_property
-    def positions(self) -> list[Position]:
-        """The positions as the run describes them."""
-        return [Position(**row) for row in self._described["positions"]]
+    @property
+    def policies(self) -> list[tuple[int, TrialResult]]:
+        """The trials of a policy, each with the index of its execution."""
+        return [(i, result) for i, result in enumerate(self.results) if result.kind == "policy"]
 
     @cached_property
-    def inputs(self) -> list[Input]:
-        """The inputs, likewise."""
-        return [Input(**row) for row in self._described["inputs"]]
+    def timings(self) -> list[Timing]:
+        """The lines of timings.jsonl."""
+        return self.folder.timings()
 
-    @cached_property
-    def _described(self) -> dict[str, Any]:
-        try:
-            return completed(self.header["task"])
-        except (KeyError, TypeError) as error:
-            raise UserError(
-                f"{self.folder.path / 'run.json'} does not describe a run of this version ({error})."
-            ) from error
+    # -- trials --------------------------------------------------------------------------------------------------
+
+    def trial(self, index: int) -> Trial:
+        """An execution."""
+        return self.folder.trial(index, len(self.positions))
+
+    def predicted(self, result: TrialResult) -> Rollout | None:
+        """The particles that predicted an execution, if there were any."""
+        found = None if result.trial is None else self.folder.load(PREDICTION, result.trial)
+        return None if found is None else found[0]
+
+    def optimisation_costs(self, result: TrialResult) -> np.ndarray | None:
+        """The expected cost at every gradient step before an execution, if there were any."""
+        if result.trial is None or not self.folder.has(f"optimisations/{result.trial:03d}.safetensors"):
+            return None
+        return self.folder.arrays("optimisations", result.trial)[0]["cost"]
+
+    # -- the machine ---------------------------------------------------------------------------------------------
+
+    @property
+    def positions(self) -> tuple[Position, ...]:
+        """The positions, as run.json describes them."""
+        return self.header.task.positions
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The inputs, as run.json describes them."""
+        return self.header.task.inputs
 
     @property
     def modelled(self) -> list[int]:
         """The positions that have a GP."""
         return [i for i, position in enumerate(self.positions) if position.commanded is None]
 
-    def trial(self, index: int) -> Trial:
-        """An execution."""
-        return self.folder.trial(index, len(self.positions))
+    @property
+    def units(self) -> dict[str, str]:
+        """The units of the task's measures."""
+        return {} if self.task is None else {measure.name: measure.unit for measure in self.task.measures}
 
-    def predicted(self, row: dict[str, Any]) -> dict[str, np.ndarray] | None:
-        """The particles that predicted an execution, if there were any: q, u and cost."""
-        return self._kept("predictions", row)
-
-    def optimised(self, row: dict[str, Any]) -> np.ndarray | None:
-        """The expected cost at every gradient step before an execution."""
-        found = self._kept("optimisations", row)
-        return None if found is None else found["cost"]
-
-    def _kept(self, kind: str, row: dict[str, Any]) -> dict[str, np.ndarray] | None:
-        if row["kind"] != "policy" or not self.folder.has(f"{kind}/{row['trial']:03d}.safetensors"):
-            return None
-        return self.folder.arrays(kind, row["trial"])[0]
-
-    @cached_property
-    def timings(self) -> list[dict[str, Any]]:
-        """The lines of timings.jsonl."""
-        if not self.folder.has("timings.jsonl"):
-            return []
-        lines = read_whole(self.folder.inside("timings.jsonl")).decode(errors="replace").splitlines()
-        return [json.loads(line) for line in lines]
+    @property
+    def machine(self) -> Machine:
+        """The task's machine; without a task the one that run.json describes, which says nothing of its sensors."""
+        if self.task is not None:
+            return self.task.machine
+        return Machine(
+            plant=None,
+            positions=self.positions,
+            inputs=self.inputs,
+            sampling_time=self.header.task.sampling_time,
+            sensor=GaussianNoise((0.0,) * len(self.positions)),
+        )
 
     def scene(self, q: np.ndarray) -> Scene:
         """The machine at positions (samples, d_q): the task's own drawing, or dials and sliders."""
-        if self.task is not None and self.task.scene is not None:
-            return self.task.scene(q)
-        return self._instruments(q)
+        drawn = self.machine.drawing.scene
+        return self._instruments(q) if drawn is None else drawn(q)
 
     @cached_property
-    def _instruments(self) -> Any:
-        q = np.concatenate([self.trial(i).q for i in range(len(self.rows))])
-        spans = np.stack([q.min(0), q.max(0)], axis=-1)
-        return instruments(self.positions, np.array([[float(f"{end:.2g}") for end in span] for span in spans]))
+    def _instruments(self) -> Callable[[np.ndarray], Scene]:
+        q = np.concatenate([self.trial(i).q for i in range(len(self.results))])
+        ranges = np.stack([q.min(0), q.max(0)], axis=-1)
+        return instruments(self.positions, np.array([[float(f"{end:.2g}") for end in ends] for ends in ranges]))
+
+    # -- settings ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def settings(self) -> Settings | None:
+        """The settings of the run; None if they name classes that are not known without its task file."""
+        try:
+            return recorded_settings(self.header.settings, self.machine, *self.folder.components)
+        except UserError:
+            return None
+
+    @cached_property
+    def default_settings(self) -> Settings:
+        """The settings that a run of this task has by default."""
+        return Settings() if self.task is None else Settings().replace(**self.task.settings)
 
     @property
     def command(self) -> str:
-        """The command line that makes this run again."""
-        settings = self.header.get("settings", {})
-        usual = Settings() if self.task is None else self.task.settings
-        name = self.header.get("task_file") or self.header["task"]["name"]
-        fixed = ["--seed", str(self.header.get("seed", 0)), "--trials", str(self.header.get("trials", len(self.rows)))]
-        return shlex.join(["vfpilco", "learn", str(name), *fixed, *as_flags(settings, usual)])
+        """The command line that repeats this run."""
+        name = self.header.task_file or self.header.task.name
+        fixed = ["--seed", str(self.header.seed), "--trials", str(self.header.trials)]
+        known = self.settings
+        flags = [] if known is None else as_flags(known, self.default_settings, self.machine)
+        return shlex.join(["vfpilco", "learn", name, *fixed, *flags])
+
+
+def task_if_any(folder: RunFolder, given: str | None = None) -> tuple[Task | None, str]:
+    """The task of a run; or None, and a sentence that says why.
+
+    Args:
+        folder: The run.
+        given: The name or the file of its task, if the user gave one.
+
+    Raises:
+        UserError: If the folder holds no run, or if the task that was given is not that of the run.
+    """
+    folder.header()  # A folder without a run is an error, whatever is known about its task.
+    try:
+        return task_of(folder, given), ""
+    except UserError as error:
+        if given is not None:
+            raise
+        return None, f"The machine is drawn as dials and sliders. {error}"

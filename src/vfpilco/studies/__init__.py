@@ -1,20 +1,27 @@
-"""The paper's experiments, each from one command."""
+"""The paper's experiments, each reproduced by one command."""
 
 from __future__ import annotations
 
-from vfpilco.errors import unknown
-from vfpilco.studies import cartpole, rigs, ur5
+from vfpilco.common.errors import unknown
+from vfpilco.studies import ballplate, cartpole, furuta, ur5
 from vfpilco.studies.base import Study
 
 STUDIES: dict[str, Study] = {
     study.name: study
-    for study in (cartpole.MEMORY, cartpole.INPUTS, cartpole.MODEL, ur5.CIRCLE, rigs.FURUTA, rigs.BALL)
+    for study in (
+        *(cartpole.MEMORY, cartpole.INPUTS, cartpole.MODEL),
+        *(ur5.CIRCLE, furuta.SWING_UP, ballplate.BALL),
+    )
 }
 """The studies that can be reproduced, by name."""
 
 
 def load(name: str) -> Study:
-    """The study called `name`."""
+    """The study called `name`.
+
+    Raises:
+        UserError: If there is no such study.
+    """
     if name not in STUDIES:
         raise unknown("study", name, STUDIES)
     return STUDIES[name]

@@ -1,19 +1,24 @@
-"""What a study is: configurations of one task, each run over many seeds, beside published numbers."""
+"""What a study is: configurations of one task, each run with many seeds, compared with published numbers."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from vfpilco import tasks
-from vfpilco.arguments import as_flags
-from vfpilco.settings import Settings
+import numpy as np
 
-Record = dict[str, Any]
-"""A finished run in one object: configuration, settings, seed, results; a line of the results file."""
+from vfpilco.common.errors import UserError
+from vfpilco.machines.load import load
+from vfpilco.studies.records import RunRecord
+from vfpilco.tasks.task import Task
+from vfpilco.trials.options import recorded_settings
+from vfpilco.trials.settings import Settings
+
+load_task = cache(load)
+"""The built-in task of a name, loaded once."""
 
 
 @dataclass(frozen=True)
@@ -21,78 +26,92 @@ class Configuration:
     """A row of a study."""
 
     name: str
-    settings: dict[str, Any]
-    """What differs from the task's own settings."""
+    settings: Mapping[str, Any]
+    """Keyword arguments of `learn` that differ from the task's own settings."""
     published: tuple[float, ...] = ()
     """Published success rates at trials 1, 2, …"""
 
 
 @dataclass(frozen=True)
 class Study:
-    """Configurations of a task, how many trials each run has, and what is drawn of them."""
+    """Configurations of a task, how many trials each run has, and how their results are shown."""
 
     name: str
     summary: str
     task: str
+    """The name of a built-in task."""
     trials: int
     configurations: tuple[Configuration, ...]
-    figure: Callable[[Study, list[Record], Path], None]
+    figure: Callable[[Study, list[RunRecord], Path], None]
     """Draws the study's figure from its records."""
-    table: Callable[[Study, list[Record]], str]
+    table: Callable[[Study, list[RunRecord]], str]
     """The study's table, in Markdown."""
     records: str = ""
-    """The name of the results file, where it is another study's."""
+    """The study whose results file is used; its own if empty."""
     published_runs: int = 50
-    """How many runs the published numbers are of."""
+    """The number of runs behind the published numbers."""
+    path: Callable[[np.ndarray], np.ndarray] | None = None
+    """What is kept of the positions (samples, d_q) of every execution, for the figure."""
+    tests: int = 0
+    """How many times every policy is executed again after the run, from other starts."""
     particles: int = 0
-    """How many of the particles that predicted the last trial are kept beside it, for the figure."""
+    """How many of the particles that predicted the last trial are kept, for the figure."""
 
     @property
     def file(self) -> str:
         """The name of the results file."""
         return f"{self.records or self.name}.jsonl"
 
-    def settings(self, configuration: Configuration) -> dict[str, Any]:
+    def settings(self, configuration: Configuration) -> Settings:
         """All settings of a configuration."""
-        own = tasks.load(self.task).settings
-        return dataclasses.asdict(dataclasses.replace(own, **configuration.settings))
+        return Settings().replace(**load_task(self.task).settings).replace(**configuration.settings)
 
 
 @dataclass(frozen=True)
 class Job:
     """One run of a study."""
 
-    task: str
-    trials: int
-    configuration: str
-    settings: dict[str, Any] = field(hash=False)
+    study: Study
+    configuration: Configuration
     seed: int = 0
-    particles: int = 0
 
     @property
     def name(self) -> str:
         """The name of the run's folder."""
-        return f"{self.configuration}-seed{self.seed}"
+        return f"{self.configuration.name}-seed{self.seed}"
 
-    def is_of(self, record: Record) -> bool:
+    @property
+    def settings(self) -> Settings:
+        """All settings of the run."""
+        return self.study.settings(self.configuration)
+
+    def is_of(self, record: RunRecord) -> bool:
         """Whether `record` is of this run: same task, trials, seed and settings."""
-        same = all(record.get(name) == getattr(self, name) for name in ("task", "trials", "seed"))
-        return same and settings_of(record) == self.settings
-
-    def arguments(self, out: Path) -> list[str]:
-        """The command line that makes this run, or goes on with it."""
-        flags = as_flags(self.settings, tasks.load(self.task).settings)
-        fixed = ["--seed", str(self.seed), "--trials", str(self.trials), "--out", str(out)]
-        return ["learn", self.task, *fixed, *flags, "--resume", "--json", "--no-report"]
+        wanted = (self.study.task, self.study.trials, self.seed)
+        return wanted == (record.task, record.trials, record.seed) and self.settings == settings_of(record)
 
 
-def settings_of(record: Record) -> dict[str, Any]:
-    """The settings of a run; those that did not exist yet had no effect."""
-    return {**dataclasses.asdict(Settings.recorded({})), **record["settings"]}
+def settings_of(record: RunRecord) -> Settings | None:
+    """The settings of a run; None if this version does not know its task or one of its settings."""
+    try:
+        task = load_task(record.task)
+        return recorded_settings(record.settings, task.machine, task.settings)
+    except UserError:
+        return None
 
 
 def jobs(study: Study, seeds: int) -> list[Job]:
     """Every run of a study, seed by seed, so that all configurations grow together."""
-    chosen = [(c.name, study.settings(c)) for c in study.configurations]
-    fixed = (study.task, study.trials)
-    return [Job(*fixed, name, s, seed, study.particles) for seed in range(seeds) for name, s in chosen]
+    return [Job(study, configuration, seed) for seed in range(seeds) for configuration in study.configurations]
+
+
+def current(study: Study, records: list[RunRecord]) -> list[RunRecord]:
+    """The records of a study's configurations with the settings that these have now, by seed."""
+    settings = {configuration.name: study.settings(configuration) for configuration in study.configurations}
+    return [
+        record
+        for record in sorted(records, key=lambda record: record.seed)
+        if (record.task, record.trials) == (study.task, study.trials)
+        and record.configuration in settings
+        and settings[record.configuration] == settings_of(record)
+    ]

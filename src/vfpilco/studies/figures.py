@@ -1,59 +1,51 @@
-"""The paper's figure types, from the records of a study."""
+"""The paper's types of figures, from the records of a study."""
 
 from __future__ import annotations
 
-from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from vfpilco.picture import pyplot, save
-from vfpilco.studies.base import Record, Study
-from vfpilco.studies.statistics import costs as costs_of
-from vfpilco.studies.statistics import interval, successes
+from vfpilco.common.plotting import pyplot, save
+from vfpilco.common.statistics import interval
+from vfpilco.studies.base import Study
+from vfpilco.studies.groups import Group, groups
+from vfpilco.studies.records import RunRecord
+from vfpilco.studies.statistics import costs, successes
 
-COLOURS = ("#c2410c", "#2563eb", "#0f766e", "#7c3aed", "#a16207", "#be185d", "#475569", "#65a30d", "#0891b2")
-
-
-def groups(study: Study, records: list[Record]) -> list[tuple[str, str, list[Record]]]:
-    """Name, colour and records of every configuration that has been run."""
-    found = []
-    for configuration, colour in zip(study.configurations, cycle(COLOURS), strict=False):
-        mine = [record for record in records if record["configuration"] == configuration.name]
-        if mine:
-            found.append((configuration.name, colour, mine))
-    return found
+DPI = 150
 
 
-def costs(study: Study, records: list[Record], file: Path) -> None:
+class Quantity(NamedTuple):
+    """A position in a figure: its name, its unit there, and the factor to that unit."""
+
+    name: str
+    unit: str
+    factor: float
+
+
+def open_frame(*axes: Any) -> None:
+    """Draw axes without their upper and right lines."""
+    for axis in axes:
+        axis.spines[["top", "right"]].set_visible(False)
+
+
+def draw_study(study: Study, records: list[RunRecord], file: Path) -> None:
     """Median and 5 to 95 percent range of the cost per trial, and the success rates with their intervals."""
     figure, axes = pyplot().subplots(2, 1, figsize=(8, 7), constrained_layout=True, sharex=True)
     draw_costs(study, records, *axes)
-    save(figure, file, dpi=150)
+    save(figure, file, dpi=DPI)
 
 
-def draw_costs(study: Study, records: list[Record], above: Any, below: Any) -> None:
+def draw_costs(study: Study, records: list[RunRecord], above: Any, below: Any) -> None:
     """Costs on the upper axis, success rates on the lower one, published ones as crosses."""
     shown = groups(study, records)
-    published = {configuration.name: 100 * np.array(configuration.published) for configuration in study.configurations}
-    for i, (name, colour, mine) in enumerate(shown):
+    for i, group in enumerate(shown):
         offset = 0.08 * (i - (len(shown) - 1) / 2)
-        cost = costs_of(mine)
-        trial = np.arange(cost.shape[1])
-        low, middle, high = np.quantile(cost, [0.05, 0.5, 0.95], axis=0)
-        bars = np.stack([middle - low, high - middle])
-        above.errorbar(trial + offset, middle, bars, color=colour, marker="o", capsize=2, linewidth=1.2)
-        rate = successes(mine).mean(0)
-        ends = np.array([interval(int(k), len(mine)) for k in successes(mine).sum(0)]).T
-        bars = np.abs(ends - rate)
-        label = f"{name} ({len(mine)} runs)"
-        below.errorbar(
-            trial[1:] + offset, 100 * rate, 100 * bars, color=colour, marker="o", capsize=2, linewidth=1.2, label=label
-        )
-        theirs = published[name]
-        below.plot(trial[1 : len(theirs) + 1] + offset, theirs, "x:", color=colour, linewidth=0.8)
-    if any(len(published[name]) for name, _, _ in shown):
+        _draw_cost(group, offset, above)
+        _draw_success(group, offset, below)
+    if any(group.configuration.published for group in shown):
         below.plot([], [], "x:", color="gray", linewidth=0.8, label="published")
     above.set_ylabel("cost: median, 5 to 95 %")
     below.set_ylabel("success [%], 95 % interval")
@@ -62,22 +54,40 @@ def draw_costs(study: Study, records: list[Record], above: Any, below: Any) -> N
     below.set_ylim(-3, 103)
     for axis in (above, below):
         axis.grid(alpha=0.25)
-        axis.spines[["top", "right"]].set_visible(False)
+    open_frame(above, below)
     below.legend(fontsize=8, frameon=False, loc="upper left")
 
 
-def boxes(study: Study, records: list[Record], file: Path, positions: list[tuple[str, str, float]]) -> None:
-    """Box plots of absolute one-step errors, a panel per position: (name, unit, factor)."""
-    plt = pyplot()
+def _draw_cost(group: Group, offset: float, axis: Any) -> None:
+    cost = costs(group.records)
+    low, middle, high = np.quantile(cost, [0.05, 0.5, 0.95], axis=0)
+    bars = np.stack([middle - low, high - middle])
+    _draw_bars(axis, np.arange(cost.shape[1]) + offset, middle, bars, group.colour)
+
+
+def _draw_success(group: Group, offset: float, axis: Any) -> None:
+    succeeded, published = successes(group.records), 100 * np.array(group.configuration.published)
+    trial = np.arange(1, succeeded.shape[1] + 1) + offset
+    rate = succeeded.mean(0)
+    ends = np.array([interval(int(k), len(succeeded)) for k in succeeded.sum(0)]).T
+    _draw_bars(axis, trial, 100 * rate, 100 * np.abs(ends - rate), group.colour, group.label)
+    axis.plot(trial[: len(published)], published, "x:", color=group.colour, linewidth=0.8)
+
+
+def _draw_bars(axis: Any, x: np.ndarray, y: np.ndarray, bars: np.ndarray, colour: str, label: str | None = None) -> None:
+    axis.errorbar(x, y, bars, color=colour, marker="o", capsize=2, linewidth=1.2, label=label)
+
+
+def draw_errors(study: Study, records: list[RunRecord], file: Path, positions: list[Quantity]) -> None:
+    """Box plots of absolute one-step errors, a panel per position."""
     shown = groups(study, records)
-    figure, axes = plt.subplots(1, len(positions), figsize=(9, 4), constrained_layout=True, squeeze=False)
-    for i, (name, unit, factor) in enumerate(positions):
-        axis = axes[0, i]
-        errors = [factor * np.concatenate([record["one_step_errors"][i] for record in mine]) for _, _, mine in shown]
+    figure, axes = pyplot().subplots(1, len(positions), figsize=(9, 4), constrained_layout=True, squeeze=False)
+    for i, (axis, (name, unit, factor)) in enumerate(zip(axes[0], positions, strict=True)):
+        errors = [factor * np.concatenate([record.one_step_errors[i] for record in g.records]) for g in shown]
         boxes = axis.boxplot(errors, patch_artist=True, flierprops={"markersize": 2}, medianprops={"color": "black"})
-        for box, (_, colour, _) in zip(boxes["boxes"], shown, strict=True):
-            box.set(facecolor=colour, alpha=0.5)
-        axis.set_xticks(range(1, len(shown) + 1), [label for label, _, _ in shown], rotation=20, fontsize=8)
+        for box, group in zip(boxes["boxes"], shown, strict=True):
+            box.set(facecolor=group.colour, alpha=0.5)
+        axis.set_xticks(range(1, len(shown) + 1), [group.name for group in shown], rotation=20, fontsize=8)
         axis.set_ylabel(f"|error of {name}| one step ahead [{unit}]")
-        axis.spines[["top", "right"]].set_visible(False)
-    save(figure, file, dpi=150)
+        open_frame(axis)
+    save(figure, file, dpi=DPI)

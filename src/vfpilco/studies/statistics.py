@@ -1,58 +1,61 @@
-"""Success rates with their uncertainty, beside published ones."""
+"""Success rates with their uncertainty, compared with published ones."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from scipy.stats import binomtest, fisher_exact
+from jaxtyping import Bool, Float
+from scipy.stats import fisher_exact
 
-from vfpilco.studies.base import Record, Study
-
-
-def successes(records: list[Record]) -> np.ndarray:
-    """Whether each run succeeded at each trial, (runs, trials)."""
-    return np.array([[row["success"] for row in record["results"] if row["kind"] == "policy"] for record in records])
-
-
-def costs(records: list[Record]) -> np.ndarray:
-    """The real cost of each run's exploration and trials, (runs, 1 + trials)."""
-    return np.array([[row["cost"] for row in record["results"]][-record["trials"] - 1 :] for record in records])
+from vfpilco.common.statistics import interval
+from vfpilco.studies.base import Study
+from vfpilco.studies.groups import groups
+from vfpilco.studies.records import RunRecord
+from vfpilco.studies.tables import markdown_table, trial_names
 
 
-def interval(k: int, n: int) -> tuple[float, float]:
-    """The 95 % confidence interval of a success rate (Wilson)."""
-    found = binomtest(k, n).proportion_ci(method="wilson")
-    return float(found.low), float(found.high)
+def successes(records: list[RunRecord]) -> Bool[np.ndarray, "runs trials"]:
+    """Whether each run succeeded at each trial."""
+    return np.array([[row.success for row in record.results if row.kind == "policy"] for record in records])
+
+
+def costs(records: list[RunRecord]) -> Float[np.ndarray, "runs executions"]:
+    """The cost of each run's last exploration and of its trials."""
+    return np.array([[row.cost for row in record.results][-record.trials - 1 :] for record in records])
 
 
 def chance_of_fewer(k: int, n: int, published: float, runs: int) -> float:
-    """Fisher's one-sided test: how likely so few successes are if the published rate were ours."""
+    """The p-value of at most `k` successes in `n` runs if our rate were the published one (Fisher's one-sided test).
+
+    Args:
+        k: Our successes.
+        n: Our runs.
+        published: The published success rate.
+        runs: The number of runs behind it.
+    """
     theirs = round(published * runs)
     return float(fisher_exact([[k, n - k], [theirs, runs - theirs]], alternative="less")[1])  # pyright: ignore
 
 
-def success_table(study: Study, records: list[Record]) -> str:
-    """Success rates in percent with their 95 % intervals; published ones below each, with the one-sided p-value."""
-    trials = range(study.trials)
-    lines = [
-        f"| configuration | runs | {' | '.join(f'trial {k + 1}' for k in trials)} |",
-        "|---|---|" + "---|" * study.trials,
-    ]
-    for configuration in study.configurations:
-        mine = [record for record in records if record["configuration"] == configuration.name]
-        if not mine:
-            continue
-        count, n = successes(mine).sum(0), len(mine)
-        cells = []
-        for k in trials:
-            low, high = interval(int(count[k]), n)
-            cells.append(f"{100 * count[k] / n:.0f} ({100 * low:.0f} to {100 * high:.0f})")
-        lines.append(f"| {configuration.name} | {n} | {' | '.join(cells)} |")
-        if configuration.published:
-            cells = []
-            for k, rate in enumerate(
-                configuration.published + (np.nan,) * (study.trials - len(configuration.published))
-            ):
-                p = chance_of_fewer(int(count[k]), n, rate, study.published_runs) if np.isfinite(rate) else np.nan
-                cells.append(f"{100 * rate:.0f}, p = {p:.2f}" if np.isfinite(rate) else "")
-            lines.append(f"| … published | {study.published_runs} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+def success_table(study: Study, records: list[RunRecord]) -> str:
+    """Success rates in percent with their 95 % intervals; below each the published ones, with one-sided p-values."""
+    rows = []
+    for group in groups(study, records):
+        count, n = successes(group.records).sum(0).tolist(), len(group.records)
+        rows.append([group.name, str(n), *(_with_interval(k, n) for k in count)])
+        published = group.configuration.published
+        if published:
+            rates = published + (math.nan,) * (study.trials - len(published))
+            cells = [_with_p_value(rate, k, n, study.published_runs) for rate, k in zip(rates, count, strict=True)]
+            rows.append(["… published", str(study.published_runs), *cells])
+    return markdown_table(["configuration", "runs", *trial_names(study.trials)], rows)
+
+
+def _with_interval(k: int, n: int) -> str:
+    low, high = interval(k, n)
+    return f"{100 * k / n:.0f} ({100 * low:.0f} to {100 * high:.0f})"
+
+
+def _with_p_value(rate: float, k: int, n: int, runs: int) -> str:
+    return "" if math.isnan(rate) else f"{100 * rate:.0f}, p = {chance_of_fewer(k, n, rate, runs):.2f}"

@@ -3,93 +3,95 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
-from vfpilco import tasks
-from vfpilco.picture import pyplot, save
-from vfpilco.studies.base import Configuration, Record, Study
-from vfpilco.studies.figures import COLOURS, groups
+from vfpilco.common.plotting import pyplot, save
+from vfpilco.machines.ur5.plant import flange
+from vfpilco.model.kernels import SE
+from vfpilco.model.noise import WhiteNoise
+from vfpilco.model.prior_mean import ZeroMean
+from vfpilco.studies.base import Configuration, Study, load_task
+from vfpilco.studies.figures import DPI, open_frame
+from vfpilco.studies.groups import COLOURS, Group, groups
+from vfpilco.studies.records import RunRecord
+from vfpilco.studies.tables import markdown_table, trial_names
 
 ERROR = "end-effector error"
 BOUND = 2.0
 """The error that a learned policy should not exceed, mm."""
 
 
-def errors(records: list[Record]) -> np.ndarray:
+def errors(records: list[RunRecord]) -> Float[np.ndarray, "runs executions"]:
     """The mean end-effector error of exploration and trials, run by run, mm."""
-    return np.array([[row["measures"][ERROR] for row in record["results"]] for record in records])
+    return np.array([[row.measures[ERROR] for row in record.results] for record in records])
 
 
-def _table(study: Study, records: list[Record]) -> str:
-    """Median and largest error of each trial, runs within the bound, and how long a run took."""
-    trials = range(study.trials + 1)
-    names = ["exploration", *(f"trial {k}" for k in trials[1:])]
-    lines = [
-        f"| mean end-effector error [mm] | runs | {' | '.join(names)} | at most {BOUND:.0f} mm in the end | minutes |",
-        "|---|---|" + "---|" * (len(names) + 2),
-    ]
-    for name, _, mine in groups(study, records):
-        found = errors(mine)
-        cells = [f"{np.median(found[:, k]):.2f} (largest {found[:, k].max():.2f})" for k in trials]
-        minutes = np.median([record["seconds"] for record in mine]) / 60
-        within = f"{int((found[:, -1] <= BOUND).sum())} of {len(mine)}"
-        lines.append(f"| {name} | {len(mine)} | {' | '.join(cells)} | {within} | {minutes:.0f} |")
-    lines += ["", "| run | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
-    for name, _, mine in groups(study, records):
-        for record, row in zip(mine, errors(mine), strict=True):
-            lines.append(f"| {name}, seed {record['seed']} | {' | '.join(f'{error:.2f}' for error in row)} |")
-    return "\n".join(lines)
+def _table(study: Study, records: list[RunRecord]) -> str:
+    """Median and largest error of each trial, runs within the bound, and how long a run took; then every run."""
+    names = ["exploration", *trial_names(study.trials)]
+    medians, single = [], []
+    for group in groups(study, records):
+        found, runs = errors(group.records), len(group.records)
+        cells = [f"{np.median(column):.2f} (largest {column.max():.2f})" for column in found.T]
+        minutes = np.median([record.seconds for record in group.records]) / 60
+        within = f"{int((found[:, -1] <= BOUND).sum())} of {runs}"
+        medians.append([group.name, str(runs), *cells, within, f"{minutes:.0f}"])
+        for record, row in zip(group.records, found, strict=True):
+            single.append([f"{group.name}, seed {record.seed}", *(f"{error:.2f}" for error in row)])
+    bound = f"at most {BOUND:.0f} mm in the end"
+    header = ["mean end-effector error [mm]", "runs", *names, bound, "minutes"]
+    return f"{markdown_table(header, medians)}\n\n{markdown_table(['run', *names], single)}"
 
 
-def _figure(study: Study, records: list[Record], file: Path) -> None:
-    """Box plots of the error in exploration and every trial; what one run drew, seen from above."""
-    plt = pyplot()
-    figure, (boxes, paths) = plt.subplots(1, 2, figsize=(10, 4.4), constrained_layout=True)
+def _figure(study: Study, records: list[RunRecord], file: Path) -> None:
+    """Box plots of the error in exploration and every trial; the paths of one run, seen from above."""
+    figure, (boxes, paths) = pyplot().subplots(1, 2, figsize=(10, 4.4), constrained_layout=True)
     shown = groups(study, records)
+    _draw_errors(study, shown, boxes)
+    _draw_paths(study, shown[0].records[0], paths)
+    open_frame(boxes, paths)
+    save(figure, file, dpi=DPI)
+
+
+def _draw_errors(study: Study, shown: list[Group], axis: Any) -> None:
     width = 0.7 / len(shown)
-    for i, (name, colour, mine) in enumerate(shown):
-        places = np.arange(study.trials + 1) + width * (i - (len(shown) - 1) / 2)
-        drawn = boxes.boxplot(
-            list(errors(mine).T),
-            positions=places,
+    for i, group in enumerate(shown):
+        drawn = axis.boxplot(
+            list(errors(group.records).T),
+            positions=np.arange(study.trials + 1) + width * (i - (len(shown) - 1) / 2),
             widths=0.85 * width,
             patch_artist=True,
             medianprops={"color": "black"},
             manage_ticks=False,
         )
         for box in drawn["boxes"]:
-            box.set(facecolor=colour, alpha=0.5)
-        boxes.plot([], [], color=colour, linewidth=6, alpha=0.5, label=f"{name} ({len(mine)} runs)")
-    boxes.axhline(BOUND, color="0.5", linestyle="--", linewidth=1, label=f"{BOUND:.0f} mm")
-    boxes.set_yscale("log")
-    boxes.set_xticks(range(study.trials + 1), ["exploration", *map(str, range(1, study.trials + 1))])
-    boxes.set_xlabel("trial")
-    boxes.set_ylabel("mean end-effector error [mm]")
-    boxes.legend(fontsize=8, frameon=False)
-    run = shown[0][2][0]
-    task = tasks.load(study.task)
-    assert task.path is not None
-    assert task.reference is not None
-    goal = 1e3 * task.path(task.reference)
-    paths.plot(goal[:, 0], goal[:, 1], color="0.6", linewidth=5, alpha=0.5, label="reference")
-    for path, colour, label in zip(
-        run["paths"], (COLOURS[3], COLOURS[4], COLOURS[2], COLOURS[0]), _labels(study), strict=False
-    ):
+            box.set(facecolor=group.colour, alpha=0.5)
+        axis.plot([], [], color=group.colour, linewidth=6, alpha=0.5, label=group.label)
+    axis.axhline(BOUND, color="0.5", linestyle="--", linewidth=1, label=f"{BOUND:.0f} mm")
+    axis.set_yscale("log")
+    axis.set_xticks(range(study.trials + 1), ["exploration", *map(str, range(1, study.trials + 1))])
+    axis.set_xlabel("trial")
+    axis.set_ylabel("mean end-effector error [mm]")
+    axis.legend(fontsize=8, frameon=False)
+
+
+def _draw_paths(study: Study, run: RunRecord, axis: Any) -> None:
+    reference = load_task(study.task).reference
+    assert reference is not None
+    goal = 1e3 * flange(reference)
+    axis.plot(goal[:, 0], goal[:, 1], color="0.6", linewidth=5, alpha=0.5, label="reference")
+    colours, labels = (COLOURS[i] for i in (3, 4, 2, 0)), ["exploration", *trial_names(study.trials)]
+    for path, colour, label in zip(run.paths, colours, labels, strict=False):
         drawn = 1e3 * np.array(path)
-        paths.plot(drawn[:, 0], drawn[:, 1], color=colour, linewidth=1.2, label=label)
-    paths.set_aspect("equal")
-    paths.set_xlabel("x [mm]")
-    paths.set_ylabel("y [mm]")
-    paths.set_title(f"seed {run['seed']}, seen from above", fontsize=10)
-    paths.legend(fontsize=8, frameon=False)
-    for axis in (boxes, paths):
-        axis.spines[["top", "right"]].set_visible(False)
-    save(figure, file, dpi=150)
-
-
-def _labels(study: Study) -> list[str]:
-    return ["exploration", *(f"trial {k}" for k in range(1, study.trials + 1))]
+        axis.plot(drawn[:, 0], drawn[:, 1], color=colour, linewidth=1.2, label=label)
+    axis.set_aspect("equal")
+    axis.set_xlabel("x [mm]")
+    axis.set_ylabel("y [mm]")
+    axis.set_title(f"seed {run.seed}, seen from above", fontsize=10)
+    axis.legend(fontsize=8, frameon=False)
 
 
 CIRCLE = Study(
@@ -99,9 +101,19 @@ CIRCLE = Study(
     trials=3,
     configurations=(
         Configuration("default", {}),
-        Configuration("paper", {"kernel": "se", "prior_mean": "zero", "noise": "white", "credit": 1.0, "steps": 1000}),
+        Configuration(
+            "paper",
+            {
+                "kernel": SE(),
+                "prior_mean": ZeroMean(),
+                "noise": WhiteNoise(),
+                "gradient_decay": 1.0,
+                "steps": 1000,
+            },
+        ),
     ),
     figure=_figure,
     table=_table,
     published_runs=10,
+    path=flange,
 )

@@ -1,6 +1,6 @@
 /* A chart in SVG: bands, lines, dots, bars and images over axes with units; hover for values, drag to zoom.
 
-Charts of one group share the part of the x axis that is seen, and a cursor. */
+Charts of one group share the visible part of the x axis, and a cursor. */
 
 class Group {
   constructor() {
@@ -13,7 +13,7 @@ class Group {
     this.domain = domain;
     this.charts.forEach((chart) => chart.draw());
   }
-  point(x) {
+  moveCursor(x) {
     this.cursor = x;
     this.charts.forEach((chart) => chart.drawCursor());
   }
@@ -28,7 +28,7 @@ class Chart {
     this.reset = el(
       "button",
       { class: "reset", type: "button", hidden: true, on: { click: () => this.group.zoom(null) } },
-      "whole range",
+      "full range",
     );
     this.host = el(
       "figure",
@@ -41,91 +41,87 @@ class Chart {
       this.reset,
       this.tip,
     );
-    this.watcher = new ResizeObserver(() => this.draw());
-    this.watcher.observe(this.host);
+    this.observer = new ResizeObserver(() => this.draw());
+    this.observer.observe(this.host);
     this.listen();
   }
 
   remove() {
-    this.watcher.disconnect();
+    this.observer.disconnect();
     this.host.remove();
     this.group.charts = this.group.charts.filter((chart) => chart !== this);
   }
 
-  /* -- places ------------------------------------------------------------------------------------------------- */
+  /* -- scales ------------------------------------------------------------------------------------------------- */
 
-  scales() {
-    const { spec } = this,
-      seen = spec.series.filter((one) => one.type !== "image" || one.fit);
-    this.xs = this.group.domain || spec.x.domain || extent(seen.flatMap((one) => one.x));
-    const inside = (x) => x >= this.xs[0] && x <= this.xs[1];
-    const values = seen
-      .filter((one) => !one.faint)
-      .flatMap((one) =>
-        [one.y, one.low, one.high].filter(Boolean).flatMap((column) => column.filter((_, i) => inside(one.x[i]))),
+  scale() {
+    const { x, y, series } = this.spec,
+      fitted = series.filter((each) => each.type !== "image");
+    this.xs = this.group.domain || x.domain || extent(fitted.flatMap((each) => each.x));
+    const inside = (value) => value >= this.xs[0] && value <= this.xs[1];
+    const values = fitted
+      .filter((each) => !each.faint)
+      .flatMap((each) =>
+        [each.y, each.low, each.high].filter(Boolean).flatMap((ys) => ys.filter((_, i) => inside(each.x[i]))),
       );
-    const logarithmic = spec.y.log && values.every((value) => !(value <= 0));
-    let [low, high] = spec.y.domain && !this.group.domain ? spec.y.domain : extent(values);
-    if (!spec.y.domain) {
-      if (logarithmic) {
-        low /= 1.25;
-        high *= 1.25;
-      } else {
-        const air = 0.06 * (high - low || Math.abs(high) || 1);
-        low -= air;
-        high += air;
-        if (spec.y.zero) low = Math.min(0, low + air);
-      }
-    }
-    this.ys = [low, high];
-    this.log = logarithmic;
+    this.log = y.log && values.every((value) => !(value <= 0));
+    this.ys = y.domain && !this.group.domain ? y.domain : extent(values);
+    if (!y.domain) this.ys = this.withMargin(...this.ys);
   }
 
-  px(x) {
+  withMargin(low, high) {
+    if (this.log) return [low / 1.25, high * 1.25];
+    const margin = 0.06 * (high - low || Math.abs(high) || 1);
+    return [this.spec.y.zero ? Math.min(0, low) : low - margin, high + margin];
+  }
+
+  toPixelX(x) {
     return this.left + ((x - this.xs[0]) / (this.xs[1] - this.xs[0] || 1)) * this.width;
   }
-  py(y) {
+  toPixelY(y) {
     const at = (value) => (this.log ? Math.log(Math.max(value, 1e-300)) : value);
-    return this.top + this.tall - ((at(y) - at(this.ys[0])) / (at(this.ys[1]) - at(this.ys[0]) || 1)) * this.tall;
+    const share = (at(y) - at(this.ys[0])) / (at(this.ys[1]) - at(this.ys[0]) || 1);
+    return this.bottom - share * this.height;
   }
-  unpx(pixel) {
+  fromPixelX(pixel) {
     return this.xs[0] + ((pixel - this.left) / this.width) * (this.xs[1] - this.xs[0]);
   }
-  unpy(pixel) {
-    return this.ys[0] + ((this.top + this.tall - pixel) / this.tall) * (this.ys[1] - this.ys[0]);
+  fromPixelY(pixel) {
+    return this.ys[0] + ((this.bottom - pixel) / this.height) * (this.ys[1] - this.ys[0]);
   }
 
   /* -- drawing ------------------------------------------------------------------------------------------------ */
 
   draw() {
-    const whole = this.host.clientWidth;
-    if (!whole) return;
-    const { height } = this.spec;
-    [this.left, this.top, this.width, this.tall] = [52, 26, whole - 52 - 12, height - 26 - 38];
-    this.scales();
+    const width = this.host.clientWidth,
+      { height } = this.spec;
+    if (!width) return;
+    [this.left, this.top, this.width, this.height] = [52, 26, width - 52 - 12, height - 26 - 38];
+    this.bottom = this.top + this.height;
+    this.scale();
     const clip = `clip-${(Chart.count = (Chart.count || 0) + 1)}`;
     const content = svg(
       "g",
       { "clip-path": `url(#${clip})` },
-      this.spec.series.map((one) => this.drawn(one)),
+      this.spec.series.map((series) => MARKS[series.type](this, series)),
     );
-    this.marker = svg("line", { class: "cursor", y1: this.top, y2: this.top + this.tall, visibility: "hidden" });
-    this.brush = svg("rect", { class: "brush", y: this.top, height: this.tall, visibility: "hidden" });
+    this.cursor = svg("line", { class: "cursor", y1: this.top, y2: this.bottom, visibility: "hidden" });
+    this.brush = svg("rect", { class: "brush", y: this.top, height: this.height, visibility: "hidden" });
     const picture = svg(
       "svg",
-      { width: whole, height, viewBox: `0 0 ${whole} ${height}` },
+      { width, height, viewBox: `0 0 ${width} ${height}` },
       svg(
         "defs",
         {},
         svg(
           "clipPath",
           { id: clip },
-          svg("rect", { x: this.left - 5, y: this.top - 5, width: this.width + 10, height: this.tall + 10 }),
+          svg("rect", { x: this.left - 5, y: this.top - 5, width: this.width + 10, height: this.height + 10 }),
         ),
       ),
-      this.axes(whole, height),
+      this.axes(width, height),
       content,
-      this.marker,
+      this.cursor,
       this.brush,
     );
     if (this.picture) this.picture.replaceWith(picture);
@@ -135,35 +131,40 @@ class Chart {
     this.drawCursor();
   }
 
-  axes(whole, height) {
-    const parts = [],
-      bottom = this.top + this.tall;
-    const across = this.spec.x.ticks || ticks(this.xs[0], this.xs[1], Math.max(2, Math.round(this.width / 90)));
-    const up = this.log ? logTicks(...this.ys) : ticks(...this.ys, Math.max(2, Math.round(this.tall / 30)));
-    for (const y of up) {
-      parts.push(
-        svg("line", { class: "grid", x1: this.left, x2: this.left + this.width, y1: this.py(y), y2: this.py(y) }),
-      );
-      parts.push(svg("text", { class: "tick", x: this.left - 7, y: this.py(y) + 4, "text-anchor": "end" }, short(y)));
-    }
-    for (const x of across.filter((value) => value >= this.xs[0] - 1e-9 && value <= this.xs[1] + 1e-9)) {
-      parts.push(svg("line", { class: "grid", x1: this.px(x), x2: this.px(x), y1: bottom, y2: bottom + 4 }));
-      parts.push(
-        svg(
-          "text",
-          { class: "tick", x: this.px(x), y: bottom + 17, "text-anchor": "middle" },
-          this.spec.x.format ? this.spec.x.format(x) : short(x),
-        ),
-      );
-    }
-    parts.push(svg("line", { class: "axis", x1: this.left, x2: this.left + this.width, y1: bottom, y2: bottom }));
-    parts.push(svg("text", { class: "name", x: 0, y: 13 }, this.spec.y.label));
-    parts.push(
-      svg("text", { class: "name faint", x: whole - 12, y: height - 4, "text-anchor": "end" }, this.spec.x.label),
+  axes(width, height) {
+    const { x, y } = this.spec,
+      right = this.left + this.width;
+    const text = (className, left, top, anchor, content) =>
+      svg("text", { class: className, x: left, y: top, "text-anchor": anchor }, content);
+    const across = x.ticks || ticks(...this.xs, Math.max(2, Math.round(this.width / 90)));
+    const upwards = this.log ? logTicks(...this.ys) : ticks(...this.ys, Math.max(2, Math.round(this.height / 30)));
+    const horizontal = upwards.map((value) => {
+      const at = this.toPixelY(value);
+      return [
+        svg("line", { class: "grid", x1: this.left, x2: right, y1: at, y2: at }),
+        text("tick", this.left - 7, at + 4, "end", short(value)),
+      ];
+    });
+    const visible = across.filter((value) => value >= this.xs[0] - 1e-9 && value <= this.xs[1] + 1e-9);
+    const vertical = visible.map((value) => {
+      const at = this.toPixelX(value);
+      return [
+        svg("line", { class: "grid", x1: at, x2: at, y1: this.bottom, y2: this.bottom + 4 }),
+        text("tick", at, this.bottom + 17, "middle", x.format ? x.format(value) : short(value)),
+      ];
+    });
+    return svg(
+      "g",
+      {},
+      horizontal.flat(),
+      vertical.flat(),
+      svg("line", { class: "axis", x1: this.left, x2: right, y1: this.bottom, y2: this.bottom }),
+      text("name", 0, 13, "start", y.label),
+      text("name faint", width - 12, height - 4, "end", x.label),
     );
-    return svg("g", {}, parts);
   }
 
+  /* The path through points, interrupted where a value is missing; with `step` each value is held until the next. */
   path(x, y, step) {
     let text = "",
       pen = "M";
@@ -172,86 +173,23 @@ class Chart {
         pen = "M";
         continue;
       }
-      const here = `${this.px(x[i]).toFixed(1)} ${this.py(y[i]).toFixed(1)}`;
-      if (step && pen === "L") text += `L${this.px(x[i]).toFixed(1)} ${this.py(y[i - 1]).toFixed(1)}`;
-      text += pen + here;
+      const across = this.toPixelX(x[i]).toFixed(1);
+      if (step && pen === "L") text += `L${across} ${this.toPixelY(y[i - 1]).toFixed(1)}`;
+      text += `${pen}${across} ${this.toPixelY(y[i]).toFixed(1)}`;
       pen = "L";
     }
     return text;
   }
 
-  drawn(one) {
-    const look = one.look || "";
-    if (one.type === "band") {
-      const back = this.path([...one.x].reverse(), [...one.low].reverse()).replace("M", "L");
-      return svg("path", { class: `band ${look}`, d: `${this.path(one.x, one.high)}${back}Z` });
-    }
-    if (one.type === "line") return svg("path", { class: `line ${look}`, d: this.path(one.x, one.y, one.step) });
-    if (one.type === "dots")
-      return svg(
-        "g",
-        {},
-        one.x.map(
-          (x, i) =>
-            Number.isFinite(one.y[i]) &&
-            svg("circle", {
-              class: `dot ${look} ${one.full && !one.full[i] ? "hollow" : ""} ${one.press ? "press" : ""}`,
-              cx: this.px(x),
-              cy: this.py(one.y[i]),
-              r: one.size || 2.2,
-              on: one.press ? { click: () => one.press(i) } : {},
-            }),
-        ),
-      );
-    if (one.type === "bars")
-      return svg(
-        "g",
-        {},
-        one.x.map(
-          (x, i) =>
-            Number.isFinite(one.low[i]) &&
-            svg(
-              "g",
-              { class: `bar ${look}` },
-              svg("line", {
-                x1: this.px(x),
-                x2: this.px(x),
-                y1: this.py(one.low[i]),
-                y2: this.py(one.high[i]),
-                "stroke-width": one.size,
-              }),
-              Number.isFinite(one.y[i]) &&
-                svg("line", {
-                  class: "middle",
-                  x1: this.px(x) - one.size / 2,
-                  x2: this.px(x) + one.size / 2,
-                  y1: this.py(one.y[i]),
-                  y2: this.py(one.y[i]),
-                }),
-            ),
-        ),
-      );
-    if (one.type === "image")
-      return svg("image", {
-        href: one.href,
-        preserveAspectRatio: "none",
-        x: this.px(one.x[0]),
-        y: this.py(one.y[1]),
-        width: Math.max(0, this.px(one.x[1]) - this.px(one.x[0])),
-        height: Math.max(0, this.py(one.y[0]) - this.py(one.y[1])),
-      });
-    return null;
-  }
-
   drawCursor() {
-    if (!this.marker) return;
+    if (!this.cursor) return;
     const x = this.group.cursor,
-      seen = x !== null && this.spec.follows && x >= this.xs[0] && x <= this.xs[1];
-    this.marker.setAttribute("visibility", seen ? "visible" : "hidden");
-    if (seen) for (const end of ["x1", "x2"]) this.marker.setAttribute(end, this.px(x));
+      visible = x !== null && this.spec.hasCursor && x >= this.xs[0] && x <= this.xs[1];
+    this.cursor.setAttribute("visibility", visible ? "visible" : "hidden");
+    if (visible) for (const end of ["x1", "x2"]) this.cursor.setAttribute(end, this.toPixelX(x));
   }
 
-  /* -- pointers: hover or a finger reads values; a mouse drag or two fingers zoom ------------------------------ */
+  /* -- pointers: hovering or touching shows values; dragging the mouse or spreading two fingers zooms ----------- */
 
   listen() {
     const held = new Map();
@@ -259,13 +197,13 @@ class Chart {
     const drop = (event) => {
       const from = held.get(event.pointerId);
       held.delete(event.pointerId);
-      if (this.brush) this.brush.setAttribute("visibility", "hidden");
+      this.hideBrush();
       if (!from) return;
       const other = held.size ? [...held.values()][0].now : from.begun;
       const [low, high] = [at(event), other].sort((a, b) => a - b);
       if (high - low > 12 && (event.pointerType === "mouse" || held.size)) this.zoomTo(low, high);
-      else if (event.pointerType === "mouse" && this.group.seek && this.spec.follows)
-        this.group.seek(this.unpx(at(event)));
+      else if (event.pointerType === "mouse" && this.group.seek && this.spec.hasCursor)
+        this.group.seek(this.fromPixelX(at(event)));
       held.clear();
     };
     this.host.addEventListener("pointerdown", (event) => {
@@ -277,20 +215,20 @@ class Chart {
       if (from) from.now = at(event);
       if (from && event.pointerType === "mouse" && Math.abs(at(event) - from.begun) > 4)
         this.showBrush(from.begun, at(event));
-      else this.read(event);
+      else this.showTip(event);
     });
     this.host.addEventListener("pointerup", drop);
     this.host.addEventListener("pointercancel", () => held.clear());
     this.host.addEventListener("pointerleave", (event) => {
       held.delete(event.pointerId);
       this.tip.hidden = true;
-      if (this.brush) this.brush.setAttribute("visibility", "hidden");
+      this.hideBrush();
     });
     this.host.addEventListener("dblclick", () => this.group.zoom(null));
   }
 
-  showBrush(one, other) {
-    const [low, high] = [one, other]
+  showBrush(begin, end) {
+    const [low, high] = [begin, end]
       .sort((a, b) => a - b)
       .map((x) => Math.min(Math.max(x, this.left), this.left + this.width));
     this.brush.setAttribute("visibility", "visible");
@@ -298,52 +236,67 @@ class Chart {
     this.brush.setAttribute("width", high - low);
   }
 
-  zoomTo(low, high) {
-    if (this.spec.still) return;
-    this.group.zoom([Math.max(this.unpx(low), this.xs[0]), Math.min(this.unpx(high), this.xs[1])]);
+  hideBrush() {
+    if (this.brush) this.brush.setAttribute("visibility", "hidden");
   }
 
-  read(event) {
+  zoomTo(low, high) {
+    if (this.spec.fixed) return;
+    this.group.zoom([Math.max(this.fromPixelX(low), this.xs[0]), Math.min(this.fromPixelX(high), this.xs[1])]);
+  }
+
+  /* -- values at the pointer ---------------------------------------------------------------------------------- */
+
+  showTip(event) {
     const box = this.host.getBoundingClientRect(),
       x = event.clientX - box.left,
       y = event.clientY - box.top;
-    const inside =
-      this.picture &&
-      x >= this.left - 6 &&
-      x <= this.left + this.width + 6 &&
-      y >= this.top &&
-      y <= this.top + this.tall;
-    const told = inside && (this.spec.probe ? this.spec.probe(this.unpx(x), this.unpy(y)) : this.nearest(this.unpx(x)));
-    this.tip.hidden = !told;
-    if (!told) return;
+    const found = this.contains(x, y) && this.valuesAt(x, y);
+    this.tip.hidden = !found;
+    if (!found) return;
     this.tip.replaceChildren(
-      el("strong", {}, told.title),
-      ...told.values.map(([look, name, value]) =>
-        el("div", {}, el("span", { class: `swatch ${look}` }), `${name} `, el("b", {}, value)),
+      el("strong", {}, found.title),
+      ...found.values.map(([style, name, value]) =>
+        el("div", {}, el("span", { class: `swatch ${style}` }), `${name} `, el("b", {}, value)),
       ),
     );
-    const wide = this.tip.offsetWidth;
-    this.tip.style.left = `${Math.min(Math.max(x + 14, 0), Math.max(0, box.width - wide))}px`;
-    if (x + 14 + wide > box.width) this.tip.style.left = `${Math.max(0, x - wide - 14)}px`;
+    const width = this.tip.offsetWidth,
+      beside = x + 14 + width > box.width ? x - width - 14 : x + 14;
+    this.tip.style.left = `${Math.max(0, beside)}px`;
     this.tip.style.top = `${this.top}px`;
   }
 
-  nearest(x) {
-    const series = this.spec.series.filter((one) => one.name);
-    if (!series.length) return null;
-    const all = series.flatMap((one) => one.x);
-    const at = all.reduce((best, value) => (Math.abs(value - x) < Math.abs(best - x) ? value : best), all[0]);
-    const same = this.spec.x.snap
-      ? (value) => this.spec.x.snap(value) === this.spec.x.snap(at)
-      : (value) => Math.abs(value - at) < 1e-9 * (1 + Math.abs(at));
-    const values = [];
-    for (const one of series) {
-      const i = one.x.findIndex(same);
-      if (i < 0 || (one.y && !Number.isFinite(one.y[i]) && !one.low)) continue;
-      const range = one.low && Number.isFinite(one.low[i]) ? `${short(one.low[i])} to ${short(one.high[i])}` : "";
-      const value = one.y && Number.isFinite(one.y[i]) ? short(one.y[i]) : "";
-      if (value || range) values.push([one.look, one.name, value && range ? `${value} (${range})` : value || range]);
-    }
-    return { title: this.spec.x.say ? this.spec.x.say(at) : `${short(at)}`, values };
+  contains(x, y) {
+    const across = x >= this.left - 6 && x <= this.left + this.width + 6;
+    return this.picture && across && y >= this.top && y <= this.bottom;
   }
+
+  valuesAt(x, y) {
+    const at = this.fromPixelX(x);
+    return this.spec.probe ? this.spec.probe(at, this.fromPixelY(y)) : this.nearest(at);
+  }
+
+  /* The values of all series with a name, at the entry that is nearest to x. */
+  nearest(x) {
+    const series = this.spec.series.filter((each) => each.name),
+      { snap, title } = this.spec.x;
+    if (!series.length) return null;
+    const all = series.flatMap((each) => each.x);
+    const at = all.reduce((best, value) => (Math.abs(value - x) < Math.abs(best - x) ? value : best), all[0]);
+    const same = snap
+      ? (value) => snap(value) === snap(at)
+      : (value) => Math.abs(value - at) < 1e-9 * (1 + Math.abs(at));
+    const values = series
+      .map((each) => [each.style, each.name, valueText(each, each.x.findIndex(same))])
+      .filter(([, , text]) => text);
+    return { title: title ? title(at) : short(at), values };
+  }
+}
+
+/* Entry i of a series as text: its value, its range, or both; empty if it is missing. */
+function valueText(series, i) {
+  const known = (values) => i >= 0 && values && Number.isFinite(values[i]);
+  const value = known(series.y) ? short(series.y[i]) : "",
+    ends = known(series.low) ? range(series.low[i], series.high[i]) : "";
+  return value && ends ? `${value} (${ends})` : value || ends;
 }

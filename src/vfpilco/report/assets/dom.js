@@ -1,9 +1,9 @@
 "use strict";
-/* Making elements. Text is always set as text, so that no name of a run is ever read as markup. */
+/* Creating elements. Text is always inserted as text: no name in a run is ever parsed as markup. */
 
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
-    if (name === "on") for (const [event, heard] of Object.entries(value)) element.addEventListener(event, heard);
+    if (name === "on") for (const [event, handler] of Object.entries(value)) element.addEventListener(event, handler);
     else if (value !== null && value !== undefined && value !== false)
       element.setAttribute(name, value === true ? "" : value);
   }
@@ -22,13 +22,13 @@ function svg(tag, attributes, ...children) {
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
-/* A part of the page: title, sentences, content. */
+/* A section of the page: title, sentences, content. */
 function section(id, title, sentences, ...content) {
   return el(
     "section",
     { id },
     el("h2", {}, title),
-    (sentences || []).map((text) => el("p", { class: "say" }, text)),
+    (sentences || []).map((text) => el("p", { class: "sentence" }, text)),
     content,
   );
 }
@@ -37,7 +37,16 @@ function legend(entries) {
   return el(
     "ul",
     { class: "legend" },
-    entries.map(([look, name]) => el("li", {}, el("span", { class: `swatch ${look}` }), name)),
+    entries.map(([style, name]) => el("li", {}, el("span", { class: `swatch ${style}` }), name)),
+  );
+}
+
+/* Charts below each other, or in two columns on a wide screen. */
+function chartGrid(charts, columns) {
+  return el(
+    "div",
+    { class: columns > 1 ? "charts two" : "charts" },
+    charts.map((chart) => chart.host),
   );
 }
 

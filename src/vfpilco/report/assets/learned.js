@@ -1,26 +1,28 @@
 /* What was learned, and how: model, optimisation, policy, settings. */
 
 function modelSection(data) {
-  const rows = data.rows.filter((row) => row.model && row.model.one_step_error);
-  if (!rows.length) return null;
-  const x = rows.map((row) => row.trial),
-    perSecond = data.method === "vf" ? "" : "/s";
+  const results = data.results.filter((result) => result.model && result.model.one_step_error);
+  if (!results.length) return null;
+  const x = results.map((result) => result.trial);
+  const noise = data.velocities ? "noise of a velocity change" : "noise of a position change";
   const charts = data.task.modelled.map((i, k) => {
     const position = data.task.positions[i],
-      of = (name, j) => rows.map((row) => (row.model[name] ? row.model[name][j] : NaN) || NaN);
-    const series = [
-      { type: "line", look: "many", x, y: of("multi_step_error", i) },
-      { type: "dots", look: "many", name: "10 samples ahead", x, y: of("multi_step_error", i), size: 4 },
-      { type: "line", look: "one", x, y: of("one_step_error", i) },
-      { type: "dots", look: "one", name: "1 sample ahead", x, y: of("one_step_error", i), size: 4 },
-      { type: "line", look: "noise", name: `noise found${perSecond && ` [${position.unit}/s]`}`, x, y: of("noise", k) },
+      unit = data.velocities ? ` [${position.unit}/s]` : "",
+      of = (name, j) => results.map(({ model }) => (model[name] ? model[name][j] : NaN) || NaN);
+    const errors = [
+      ["many", "10 samples ahead", of("multi_step_error", i)],
+      ["one", "1 sample ahead", of("one_step_error", i)],
     ];
+    const series = errors.flatMap(([style, name, y]) => [
+      { type: "line", style, x, y },
+      { type: "dots", style, name, x, y, size: 4 },
+    ]);
     return new Chart({
       height: 210,
-      still: true,
-      series,
-      x: { label: "trial", ticks: x, domain: [x[0] - 0.4, x[x.length - 1] + 0.4], say: (t) => `trial ${t}` },
-      y: { label: `error of ${named(position)}`, log: true },
+      fixed: true,
+      series: [...series, { type: "line", style: "noise", name: noise + unit, x, y: of("noise", k) }],
+      x: { label: "trial", ticks: x, domain: [x[0] - 0.4, lastOf(x) + 0.4], title: (t) => `trial ${t}` },
+      y: { label: `error of ${withUnit(position)}`, log: true },
     });
   });
   return section(
@@ -30,41 +32,38 @@ function modelSection(data) {
     legend([
       ["dot many", "10 samples ahead"],
       ["dot one", "1 sample ahead"],
-      ["line noise", perSecond ? "noise found on the change of speed" : "noise found on a change"],
+      ["line noise", `${noise}, as estimated`],
     ]),
     el(
       "p",
       { class: "hint" },
       "Root mean square errors of the mean prediction on each trial, by the model that had not seen it.",
     ),
-    el(
-      "div",
-      { class: "charts two" },
-      charts.map((chart) => chart.host),
-    ),
+    chartGrid(charts, 2),
   );
 }
 
 function optimisationSection(data, index) {
   const curves = data.trials.flatMap(({ optimisation }, i) =>
-    optimisation ? [{ i, trial: data.rows[i].trial, x: column(optimisation.step), y: column(optimisation.cost) }] : [],
+    optimisation
+      ? [{ i, trial: data.results[i].trial, x: column(optimisation.step), y: column(optimisation.cost) }]
+      : [],
   );
   if (!curves.length) return null;
-  curves.sort((a, b) => (a.i === index) - (b.i === index)); // the chosen one on top
+  curves.sort((a, b) => (a.i === index) - (b.i === index)); // the selected trial on top
   const chart = new Chart({
     height: 250,
-    x: { label: "gradient step", say: (step) => `step ${short(step)}` },
-    y: { label: "expected cost, summed over a trial", log: wide(curves.flatMap((one) => one.y)) },
+    x: { label: "gradient step", title: (step) => `step ${short(step)}` },
+    y: { label: "expected cost, summed over a trial", log: needsLog(curves.flatMap((curve) => curve.y)) },
     series: curves.map(({ i, trial, x, y }) => ({
       type: "line",
-      look: i === index ? "predicted" : "predicted other",
+      style: i === index ? "predicted" : "predicted other",
       x,
       y,
       name: i === index || curves.length < 8 ? `trial ${trial}` : "",
     })),
   });
-  const hint =
-    "Expected cost of the particles, dropout included, before each trial; the chosen trial's is the strong line.";
+  const hint = "Expected cost of the particles, with dropout, before each trial; the selected trial is highlighted.";
   return section(
     "optimisation",
     "Optimisation",
@@ -78,61 +77,58 @@ function policySection(data, index) {
   const maps = data.trials[index].policy;
   if (!maps || !maps.length) return null;
   const { positions, inputs } = data.task,
-    host = el("div", { class: "charts two" }),
+    charts = el("div"),
     bar = el("div");
   const show = (u) => {
-    host.replaceChildren(...maps.map((map, i) => policyChart(map, positions[i], inputs[u], u).host));
+    charts.replaceChildren(
+      chartGrid(
+        maps.map((map, i) => policyChart(map, positions[i], inputs[u], u)),
+        2,
+      ),
+    );
     bar.replaceChildren(scaleBar(inputs[u]));
   };
-  const chosen = { on: { change: (event) => show(Number(event.target.value)) } };
-  const choose =
+  const choice =
     inputs.length > 1 &&
     el(
       "label",
-      { class: "choose" },
+      { class: "choice" },
       "input ",
       el(
         "select",
-        chosen,
+        { on: { change: (event) => show(Number(event.target.value)) } },
         inputs.map((input, u) => el("option", { value: u }, input.name)),
       ),
     );
   show(0);
   const sentence =
-    `What the policy of trial ${data.rows[index].trial} does at each position and speed, the other positions ` +
-    "resting where the trial ended. The line is the trial itself.";
-  return section("policy", "Policy", [sentence], choose, bar, host);
+    `The input that the policy of trial ${data.results[index].trial} applies at each position and speed, with the ` +
+    "other positions at rest where the trial ended. The line is the trial itself.";
+  return section("policy", "Policy", [sentence], choice, bar, charts);
 }
 
 function aboutSection(data) {
-  const { about } = data,
+  const { command, settings, versions, computer } = data.about,
     list = (pairs) => table(["", ""], pairs, "plain");
-  const copied = { click: () => navigator.clipboard && navigator.clipboard.writeText(about.command) };
-  const settings = about.settings.map(([name, value, changed]) => [
-    name,
-    changed ? el("b", {}, String(value)) : String(value),
-  ]);
-  const machine = [...Object.entries(about.versions), ...Object.entries(about.machine)].map(([name, value]) => [
-    name,
-    String(value),
-  ]);
+  const copy = { click: () => navigator.clipboard && navigator.clipboard.writeText(command) };
+  const origin = Object.entries({ ...versions, ...computer }).map(([name, value]) => [name, String(value)]);
   return section(
     "about",
-    "How it was made",
+    "How to repeat it",
     data.sentences.time,
     el(
       "div",
       { class: "command" },
-      el("code", {}, about.command),
-      el("button", { type: "button", class: "copy", on: copied }, "copy"),
+      el("code", {}, command),
+      el("button", { type: "button", class: "copy", on: copy }, "copy"),
     ),
     el(
       "details",
       {},
       el("summary", {}, "Settings"),
-      el("p", { class: "hint" }, "Bold ones differ from the task's own."),
-      list(settings),
+      el("p", { class: "hint" }, "Settings in bold differ from the defaults of the task."),
+      list(settings.map(([name, text, changed]) => [name, changed ? el("b", {}, text) : text])),
     ),
-    el("details", {}, el("summary", {}, "Versions and machine"), list(machine)),
+    el("details", {}, el("summary", {}, "Versions and computer"), list(origin)),
   );
 }

@@ -1,13 +1,13 @@
-/* Packed arrays, numbers as text, and places for ticks. */
+/* Packed arrays, numbers as text, and positions of ticks. */
 
-/* The values of an array that was packed to 16 bits a number, and its shape; NaN where there is none. */
+/* The values of an array that was packed to 16 bits per number, and its shape; NaN where a value is missing. */
 function unpack(packed) {
   const bytes = Uint8Array.from(atob(packed.data), (character) => character.charCodeAt(0));
   const view = new DataView(bytes.buffer),
     values = new Float64Array(bytes.length / 2);
   for (let i = 0; i < values.length; i++) {
-    const whole = view.getUint16(2 * i, true);
-    values[i] = whole === 65535 ? NaN : packed.low + packed.step * whole;
+    const code = view.getUint16(2 * i, true);
+    values[i] = code === 65535 ? NaN : packed.low + packed.step * code;
   }
   return { shape: packed.shape, values };
 }
@@ -28,13 +28,15 @@ function short(value) {
   return String(Number(value.toPrecision(size >= 100 ? 4 : 3)));
 }
 
+const range = (low, high) => `${short(low)} to ${short(high)}`;
+
 function seconds(value) {
   return value < 120 ? `${value.toFixed(value < 10 ? 1 : 0)} s` : `${(value / 60).toFixed(1)} min`;
 }
 
-const named = (channel) => (channel.unit ? `${channel.name} [${channel.unit}]` : channel.name);
+const withUnit = (channel) => (channel.unit ? `${channel.name} [${channel.unit}]` : channel.name);
 
-/* Round numbers between low and high, about as many as asked for. */
+/* Round numbers between low and high, about `count` of them. */
 function ticks(low, high, count) {
   const rough = (high - low) / Math.max(count, 1),
     power = 10 ** Math.floor(Math.log10(rough));
@@ -44,7 +46,7 @@ function ticks(low, high, count) {
   return found.map((value) => Number(value.toPrecision(12)));
 }
 
-/* Powers of ten between low and high, with 2 and 5 in between where there are few. */
+/* Powers of ten between low and high, with multiples of them if there are few. */
 function logTicks(low, high) {
   const found = [],
     decades = Math.log10(high / low);
@@ -68,4 +70,11 @@ function extent(values) {
   return low > high ? [0, 1] : [low, high];
 }
 
-const times = (count, step) => Array.from({ length: count }, (_, i) => i * step);
+/* Whether positive values differ so much that a logarithmic axis shows them better. */
+function needsLog(values) {
+  const [low, high] = extent(values);
+  return low > 0 && high / low > 40;
+}
+
+const multiples = (count, step) => Array.from({ length: count }, (_, i) => i * step);
+const lastOf = (list) => list[list.length - 1];

@@ -1,93 +1,92 @@
 /* A run at a glance: numbers, learning curve, table of trials. */
 
-const labelOf = (row, i, rows) => {
-  if (row.kind === "policy") return `trial ${row.trial}`;
-  const before = rows.slice(0, i + 1).filter((other) => other.kind !== "policy").length;
-  return rows.filter((other) => other.kind !== "policy").length > 1 ? `exploration ${before}` : "exploration";
-};
-const predictedOf = (rows, name) => rows.map((row) => (row.predicted_cost ? row.predicted_cost[name] : NaN));
-const wide = (values) => {
-  const [low, high] = extent(values);
-  return low > 0 && high / low > 40;
+const isPolicy = (result) => result.kind === "policy";
+
+const labelOf = (result, i, results) => {
+  if (isPolicy(result)) return `trial ${result.trial}`;
+  const count = (some) => some.filter((other) => !isPolicy(other)).length;
+  return count(results) > 1 ? `exploration ${count(results.slice(0, i + 1))}` : "exploration";
 };
 
 function tiles(data) {
-  const policies = data.rows.filter((row) => row.kind === "policy"),
-    first = policies.find((row) => row.success);
-  const best = policies.length ? Math.min(...policies.map((row) => row.cost)) : null,
-    last = data.rows[data.rows.length - 1];
-  const spent = data.timings.reduce((sum, row) => sum + (row.seconds || 0), 0),
-    span = data.trials[data.trials.length - 1];
-  const experience = last.experience_s + span.sampling_time * (span.q[0].shape[0] - 1);
+  const policies = data.results.filter(isPolicy),
+    first = policies.find((result) => result.success);
+  const best = policies.length ? Math.min(...policies.map((result) => result.cost)) : null,
+    spent = data.timings.reduce((sum, timing) => sum + (timing.seconds || 0), 0),
+    last = lastOf(data.trials);
+  const onMachine = lastOf(data.results).experience_s + last.sampling_time * (last.q[0].shape[0] - 1);
   const shown = [
     ["first success", first ? `trial ${first.trial}` : "not yet", first ? "good" : ""],
-    ["best cost", best === null ? "–" : short(best), ""],
+    ["best cost", short(best), ""],
     ["trials", String(policies.length), ""],
-    ["time on the machine", seconds(experience), ""],
-    ["time in all", spent ? seconds(spent) : "–", ""],
+    ["time on the machine", seconds(onMachine), ""],
+    ["total time", spent ? seconds(spent) : "–", ""],
   ];
   return el(
     "dl",
     { class: "tiles" },
-    shown.map(([name, value, look]) => el("div", { class: look }, el("dt", {}, name), el("dd", {}, value))),
+    shown.map(([name, value, style]) => el("div", { class: style }, el("dt", {}, name), el("dd", {}, value))),
   );
 }
 
 /* -- learning ---------------------------------------------------------------------------------------------------- */
 
-function learningCurve(data, press) {
-  const { rows } = data,
-    x = rows.map((_, i) => i),
-    labels = rows.map(labelOf);
-  const cost = rows.map((row) => row.cost),
-    [low, mean, high] = ["low", "mean", "high"].map((name) => predictedOf(rows, name));
-  const brief = (i) => (rows[i].kind === "policy" ? String(rows[i].trial) : rows.length > 8 ? "e" : "explore");
+function learningCurve(data, onClick) {
+  const { results } = data,
+    x = results.map((_, i) => i),
+    labels = results.map(labelOf),
+    cost = results.map((result) => result.cost),
+    filled = results.map((result) => result.success);
+  const [low, mean, high] = ["low", "mean", "high"].map((name) =>
+    results.map(({ predicted_cost: predicted }) => (predicted ? predicted[name] : NaN)),
+  );
+  const tick = (i) => (isPolicy(results[i]) ? String(results[i].trial) : results.length > 8 ? "e" : "explore");
   return new Chart({
     height: 290,
-    still: true,
-    x: { label: "trial", ticks: x, domain: [-0.5, rows.length - 0.5], format: brief, say: (i) => labels[i] },
-    y: { label: "cost, summed over a trial", zero: true, log: wide([...cost, ...low]) },
+    fixed: true,
+    x: { label: "trial", ticks: x, domain: [-0.5, results.length - 0.5], format: tick, title: (i) => labels[i] },
+    y: { label: "cost, summed over a trial", zero: true, log: needsLog([...cost, ...low]) },
     series: [
-      { type: "bars", look: "predicted", name: "predicted", x, y: mean, low, high, size: 16 },
-      { type: "line", look: "real thin", x, y: cost },
-      { type: "dots", look: "real", name: "real", x, y: cost, size: 6, full: rows.map((row) => row.success), press },
+      { type: "bars", style: "predicted", name: "predicted", x, y: mean, low, high, size: 16 },
+      { type: "line", style: "real thin", x, y: cost },
+      { type: "dots", style: "real", name: "real", x, y: cost, size: 6, filled, onClick },
     ],
   });
 }
 
 function trialsTable(data) {
-  const measures = [...new Set(data.rows.flatMap((row) => Object.keys(row.measures || {})))],
-    units = data.task.measures;
-  const unit = (name) => (units[name] ? `${name} [${units[name]}]` : name);
+  const { results } = data,
+    units = data.task.measures,
+    names = [...new Set(results.flatMap((result) => Object.keys(result.measures || {})))];
   const head = [
     "",
-    "data before [s]",
+    "learned from [s]",
     "predicted cost",
     "95 % band",
     "real cost",
-    ...measures.map(unit),
-    "measured within band",
+    ...names.map((name) => withUnit({ name, unit: units[name] })),
+    "trajectory in band",
     "success",
   ];
-  const rows = data.rows.map((row, i) => {
-    const predicted = row.predicted_cost,
-      told = row.measures || {},
-      share = row.band_coverage;
+  const rows = results.map((result, i) => {
+    const predicted = result.predicted_cost,
+      measures = result.measures || {},
+      coverage = result.band_coverage;
     return [
-      labelOf(row, i, data.rows),
-      short(row.experience_s),
+      labelOf(result, i, results),
+      short(result.experience_s),
       predicted ? short(predicted.mean) : "",
-      predicted ? `${short(predicted.low)} to ${short(predicted.high)}` : "",
-      short(row.cost),
-      ...measures.map((name) => short(told[name])),
-      share === undefined || share === null ? "" : `${Math.round(100 * share)} %`,
-      row.kind !== "policy" ? "" : row.success ? el("span", { class: "yes" }, "✓ yes") : "no",
+      predicted ? range(predicted.low, predicted.high) : "",
+      short(result.cost),
+      ...names.map((name) => short(measures[name])),
+      coverage === undefined || coverage === null ? "" : `${Math.round(100 * coverage)} %`,
+      !isPolicy(result) ? "" : result.success ? el("span", { class: "yes" }, "✓ yes") : "no",
     ];
   });
   return table(head, rows, "numbers");
 }
 
-function learningSection(data, press) {
+function learningSection(data, onClick) {
   return section(
     "learning",
     "Learning curve",
@@ -97,7 +96,7 @@ function learningSection(data, press) {
       ["dot real hollow", "real, no success"],
       ["bar predicted", "predicted: mean and 95 % of the particles"],
     ]),
-    learningCurve(data, press).host,
+    learningCurve(data, onClick).host,
     trialsTable(data),
   );
 }

@@ -1,8 +1,9 @@
-/* Putting the page together, and keeping it up to date while a run learns. */
+/* Building the page, and keeping it up to date while a run learns. */
 
-const REFRESH = 4000; // milliseconds between looks at a run that learns
+const REFRESH = 4000; // milliseconds between two reloads while a run learns
 
-const remembered = {
+/* What has to survive a reload. */
+const saved = {
   key: `vfpilco ${location.pathname}`,
   read() {
     try {
@@ -15,39 +16,33 @@ const remembered = {
     try {
       sessionStorage.setItem(this.key, JSON.stringify(state));
     } catch {
-      /* Some browsers keep nothing of local files. */
+      /* Some browsers store nothing for local files. */
     }
   },
 };
 
-/* The chosen trial stands in the address too, so that a link leads to it. */
-function chosenAtFirst(data) {
-  const asked = /^#execution-(\d+)$/.exec(location.hash),
-    state = remembered.read();
-  const index = asked ? Number(asked[1]) : data.live && state.latest ? NaN : Number(state.index);
+/* The trial to show first: the one in the address, which makes links to a trial possible, or the last selection. */
+function initialTrial(data) {
+  const linked = /^#execution-(\d+)$/.exec(location.hash),
+    state = saved.read();
+  const index = linked ? Number(linked[1]) : data.live && state.latest ? NaN : Number(state.index);
   return index >= 0 && index < data.trials.length ? index : data.trials.length - 1;
 }
 
-/* What a run that learns is doing, and how far its policy has come. */
-function liveNow(live) {
-  const curve =
-    live.curve &&
+/* What a run that learns is doing, and the progress of its optimisation. */
+function liveStatus({ text, curve }) {
+  const chart =
+    curve &&
     new Chart({
       height: 190,
-      still: true,
+      fixed: true,
       x: { label: "gradient step" },
       y: { label: "expected cost now" },
       series: [
-        {
-          type: "line",
-          look: "predicted",
-          name: "expected cost",
-          x: column(live.curve.step),
-          y: column(live.curve.cost),
-        },
+        { type: "line", style: "predicted", name: "expected cost", x: column(curve.step), y: column(curve.cost) },
       ],
     });
-  return el("div", { class: "now" }, el("p", { class: "live" }, el("i"), live.text), curve && curve.host);
+  return el("div", { class: "status" }, el("p", { class: "live" }, el("i"), text), chart && chart.host);
 }
 
 function heading(data) {
@@ -58,83 +53,92 @@ function heading(data) {
     el("h1", {}, data.task.name),
     el("p", { class: "sub" }, data.task.summary),
     el("p", { class: "sub small" }, data.details),
-    data.live && liveNow(data.live),
+    data.live && liveStatus(data.live),
   );
+}
+
+/* The part of the page that shows one trial at a time. */
+class TrialView {
+  constructor(data) {
+    this.data = data;
+    this.shown = null;
+    this.index = 0;
+    this.place = el("section", { id: "trials" });
+    this.sections = el("div");
+    this.tabs = el("div", { class: "switch", role: "tablist", "aria-label": "trial" }, data.results.map(this.tab, this));
+    this.host = el("div", { class: "trialwise" }, el("h2", {}, "Trial by trial"), this.tabs, this.place, this.sections);
+  }
+
+  tab(result, i, results) {
+    const attributes = {
+      type: "button",
+      role: "tab",
+      class: result.success && isPolicy(result) ? "success" : "",
+      on: { click: () => this.select(i) },
+    };
+    return el("button", attributes, labelOf(result, i, results));
+  }
+
+  /* Show a trial that the reader selected, and put it into the address. */
+  select(index) {
+    this.show(index);
+    history.replaceState(null, "", `#execution-${index}`);
+  }
+
+  show(index) {
+    const { data } = this;
+    if (this.shown) this.shown.remove();
+    this.index = index;
+    this.shown = trialPart(data, index);
+    this.place.replaceChildren(this.shown.host);
+    this.sections.replaceChildren(
+      ...[policySection(data, index), modelSection(data), optimisationSection(data, index)].filter(Boolean),
+    );
+    [...this.tabs.children].forEach((tab, i) => tab.setAttribute("aria-selected", i === index));
+    saved.write({ ...saved.read(), index, latest: index === data.trials.length - 1 });
+    this.shown.player.paint();
+  }
+
+  /* Scroll the tabs until the selected one is visible. */
+  revealTab() {
+    this.tabs.scrollLeft = Math.max(0, this.tabs.children[this.index].offsetLeft - this.tabs.clientWidth / 2);
+  }
 }
 
 function showRun(data, host) {
-  if (!data.rows.length) {
-    host.append(heading(data));
-    return;
-  }
-  const place = el("div", { class: "chosen" }),
-    later = el("div"),
-    switches = el("div", { class: "switch", role: "tablist", "aria-label": "trial" });
-  let shown = null,
-    current = 0;
-  const choose = (index, told) => {
-    if (shown) shown.remove();
-    current = index;
-    shown = trialPart(data, index);
-    place.replaceChildren(shown.host);
-    later.replaceChildren(
-      ...[policySection(data, index), modelSection(data), optimisationSection(data, index)].filter(Boolean),
-    );
-    [...switches.children].forEach((button, i) => button.setAttribute("aria-selected", i === index));
-    remembered.write({ ...remembered.read(), index, latest: index === data.trials.length - 1 });
-    if (told) history.replaceState(null, "", `#execution-${index}`);
-    shown.player.paint();
+  host.append(heading(data));
+  if (!data.results.length) return;
+  const view = new TrialView(data);
+  const selectAndScroll = (i) => {
+    view.select(i);
+    view.host.scrollIntoView({ behavior: "smooth" });
   };
-  switches.append(
-    ...data.rows.map((row, i) =>
-      el(
-        "button",
-        {
-          type: "button",
-          role: "tab",
-          class: row.success && row.kind === "policy" ? "success" : "",
-          on: { click: () => choose(i, true) },
-        },
-        labelOf(row, i, data.rows),
-      ),
-    ),
-  );
   host.append(
-    heading(data),
-    el("p", { class: "say lead" }, data.sentences.summary.join(" ")),
+    el("p", { class: "sentence lead" }, data.sentences.summary.join(" ")),
     tiles(data),
-    learningSection(data, (i) => {
-      choose(i, true);
-      document.querySelector(".trialwise").scrollIntoView({ behavior: "smooth" });
-    }),
-    el(
-      "div",
-      { class: "trialwise" },
-      el("h2", {}, "Trial by trial"),
-      switches,
-      el("section", { id: "trials" }, place),
-      later,
-    ),
+    learningSection(data, selectAndScroll),
+    view.host,
     aboutSection(data),
     el("footer", {}, data.run),
   );
-  choose(chosenAtFirst(data), false);
-  switches.scrollLeft = Math.max(0, switches.children[current].offsetLeft - switches.clientWidth / 2);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => choose(current, false));
+  view.show(initialTrial(data));
+  view.revealTab();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => view.show(view.index));
 }
 
-/* After a page has looked again, it is where it was. */
-function comeBack() {
-  const { scroll, ...state } = remembered.read();
+/* -- reloading --------------------------------------------------------------------------------------------------- */
+
+function restoreScroll() {
+  const { scroll, ...state } = saved.read();
   if (scroll === undefined) return;
-  remembered.write(state);
+  saved.write(state);
   requestAnimationFrame(() => window.scrollTo(0, scroll));
 }
 
-function lookAgain() {
+function reloadLater() {
   history.scrollRestoration = "manual";
   setTimeout(() => {
-    remembered.write({ ...remembered.read(), scroll: window.scrollY });
+    saved.write({ ...saved.read(), scroll: window.scrollY });
     location.reload();
   }, REFRESH);
 }
@@ -144,6 +148,6 @@ function lookAgain() {
     host = document.getElementById("page");
   host.replaceChildren();
   (data.kind === "run" ? showRun : showComparison)(data, host);
-  comeBack();
-  if (data.live) lookAgain();
+  restoreScroll();
+  if (data.live) reloadLater();
 })();

@@ -1,59 +1,54 @@
 /* Maps of a policy: an input over a position and its speed. */
 
-/* A colour between the two ends of the scale, through the background in the middle. */
+/* A colour between the two ends of the scale; its middle is the background. */
 function shade(share, ends) {
   const part = Math.min(Math.abs(share), 1) ** 0.8,
     end = share < 0 ? ends[0] : ends[2];
   return end.map((value, i) => Math.round(ends[1][i] * (1 - part) + value * part));
 }
 
-const hex = (text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
+const parseColour = (text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
 
-function picture(packed, limit) {
-  const {
-      shape: [rows, columns],
-      values,
-    } = unpack(packed),
-    canvas = el("canvas", { width: columns, height: rows });
-  const pen = canvas.getContext("2d"),
-    image = pen.createImageData(columns, rows);
-  const ends = [hex(css("--low")), hex(css("--middle")), hex(css("--high"))];
+function mapImage({ shape: [rows, columns], values }, limit) {
+  const canvas = el("canvas", { width: columns, height: rows });
+  const context = canvas.getContext("2d"),
+    image = context.createImageData(columns, rows);
+  const ends = ["--low", "--middle", "--high"].map((name) => parseColour(css(name)));
   for (let i = 0; i < rows; i++)
     for (let j = 0; j < columns; j++) {
       const [r, g, b] = shade(values[i * columns + j] / limit, ends),
         at = 4 * ((rows - 1 - i) * columns + j);
       image.data.set([r, g, b, 255], at);
     }
-  pen.putImageData(image, 0, 0);
+  context.putImageData(image, 0, 0);
   return canvas.toDataURL();
 }
 
 function policyChart(map, position, input, u) {
-  const {
-      shape: [rows, columns],
-      values,
-    } = unpack(map.u[u]),
-    [px, py] = map.path.map(column);
-  const speed = `${position.unit}/s`;
-  const probe = (x, y) => {
-    const j = Math.round(((x - map.x[0]) / (map.x[1] - map.x[0])) * (columns - 1)),
-      i = Math.round(((y - map.y[0]) / (map.y[1] - map.y[0])) * (rows - 1));
+  const unpacked = unpack(map.u[u]),
+    [rows, columns] = unpacked.shape,
+    [x, y] = map.path.map(column);
+  const speedUnit = `${position.unit}/s`;
+  const indexOf = (value, [low, high], count) => Math.round(((value - low) / (high - low)) * (count - 1));
+  const probe = (at, speed) => {
+    const j = indexOf(at, map.x, columns),
+      i = indexOf(speed, map.y, rows);
     if (i < 0 || j < 0 || i >= rows || j >= columns) return null;
     return {
-      title: `${position.name} ${short(x)} ${position.unit}, ${short(y)} ${speed}`,
-      values: [["input", input.name, `${short(values[i * columns + j])} ${input.unit}`]],
+      title: `${position.name} ${short(at)} ${position.unit}, ${short(speed)} ${speedUnit}`,
+      values: [["input", input.name, `${short(unpacked.values[i * columns + j])} ${input.unit}`]],
     };
   };
   return new Chart({
     height: 270,
-    still: true,
+    fixed: true,
     probe,
-    x: { label: named(position), domain: map.x },
-    y: { label: `speed of ${position.name} [${speed}]`, domain: map.y },
+    x: { label: withUnit(position), domain: map.x },
+    y: { label: `speed of ${position.name} [${speedUnit}]`, domain: map.y },
     series: [
-      { type: "image", href: picture(map.u[u], input.limit), x: map.x, y: map.y },
-      { type: "line", look: "ink", x: px, y: py },
-      { type: "dots", look: "ink", x: px.slice(-1), y: py.slice(-1), size: 4 },
+      { type: "image", href: mapImage(unpacked, input.limit), x: map.x, y: map.y },
+      { type: "line", style: "ink", x, y },
+      { type: "dots", style: "ink", x: x.slice(-1), y: y.slice(-1), size: 4 },
     ],
   });
 }

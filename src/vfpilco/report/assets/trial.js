@@ -1,86 +1,63 @@
-/* One trial: the machine in motion, positions and inputs over what was predicted. */
+/* One trial: the machine in motion, positions and inputs over their prediction. */
 
-function channelSeries(look, values, predicted, step, sampling, truth) {
-  const series = [];
-  if (predicted) {
-    const bands = rowsOf(predicted.bands),
-      t = times(bands[0].length, sampling);
-    series.push({
-      type: "band",
-      look: "predicted",
-      name: "95 % of the particles",
-      x: t,
-      low: bands[0],
-      high: bands[4],
-    });
-    series.push({ type: "band", look: "predicted half", name: "50 %", x: t, low: bands[1], high: bands[3] });
-    for (const y of rowsOf(predicted.lines))
-      series.push({ type: "line", look: "predicted ghost", faint: true, step, x: t, y });
-    series.push({ type: "line", look: "predicted", name: "their median", step, x: t, y: bands[2] });
-  }
-  const t = times(values.length, sampling);
-  if (truth) series.push({ type: "line", look: `${look} thin`, name: "true", x: t, y: truth });
-  if (step) series.push({ type: "line", look, name: "applied", step, x: t, y: values });
-  else series.push({ type: "dots", look, name: "measured", x: t, y: values, size: values.length > 150 ? 1.6 : 2.3 });
-  return series;
+function predictedSeries(predicted, sampling, step) {
+  const [low, quarter, median, threeQuarters, high] = rowsOf(predicted.bands),
+    x = multiples(median.length, sampling),
+    style = "predicted";
+  return [
+    { type: "band", style, name: "95 % of the particles", x, low, high },
+    { type: "band", style: "predicted half", name: "50 %", x, low: quarter, high: threeQuarters },
+    ...rowsOf(predicted.lines).map((y) => ({ type: "line", style: "predicted ghost", faint: true, step, x, y })),
+    { type: "line", style, name: "their median", step, x, y: median },
+  ];
+}
+
+function positionSeries(trial, i) {
+  const y = column(trial.q[i]),
+    x = multiples(y.length, trial.sampling_time);
+  return [
+    ...(trial.predicted ? predictedSeries(trial.predicted.q[i], trial.sampling_time, false) : []),
+    ...(trial.true ? [{ type: "line", style: "real thin", name: "true", x, y: column(trial.true[i]) }] : []),
+    { type: "dots", style: "real", name: "measured", x, y, size: y.length > 150 ? 1.6 : 2.3 },
+  ];
+}
+
+function inputSeries(trial, i) {
+  const y = column(trial.u[i]),
+    x = multiples(y.length, trial.sampling_time);
+  return [
+    ...(trial.predicted ? predictedSeries(trial.predicted.u[i], trial.sampling_time, true) : []),
+    { type: "line", style: "input", name: "applied", step: true, x, y },
+  ];
 }
 
 function trialCharts(data, index, group) {
   const trial = data.trials[index],
-    { positions, inputs } = data.task,
-    { predicted } = trial,
-    sampling = trial.sampling_time;
-  const longest = Math.max(...data.trials.map((one) => (one.q[0].shape[0] - 1) * one.sampling_time));
-  const axis = { label: "time [s]", domain: [0, longest], say: (t) => `${t.toFixed(2)} s` },
-    charts = [];
-  positions.forEach((position, i) =>
-    charts.push(
-      new Chart({
-        height: 190,
-        group,
-        follows: true,
-        x: axis,
-        y: { label: named(position) },
-        series: channelSeries(
-          "real",
-          column(trial.q[i]),
-          predicted && predicted.q[i],
-          false,
-          sampling,
-          trial.true && column(trial.true[i]),
-        ),
-      }),
-    ),
+    longest = Math.max(...data.trials.map((other) => (other.q[0].shape[0] - 1) * other.sampling_time));
+  const x = { label: "time [s]", domain: [0, longest], title: (t) => `${t.toFixed(2)} s` };
+  const chart = (height, y, series) => new Chart({ height, group, hasCursor: true, x, y, series });
+  const positions = data.task.positions.map((position, i) =>
+    chart(190, { label: withUnit(position) }, positionSeries(trial, i)),
   );
-  inputs.forEach((input, i) =>
-    charts.push(
-      new Chart({
-        height: 170,
-        group,
-        follows: true,
-        x: axis,
-        y: { label: named(input), domain: [-1.08 * input.limit, 1.08 * input.limit] },
-        series: channelSeries("input", column(trial.u[i]), predicted && predicted.u[i], true, sampling),
-      }),
-    ),
+  const inputs = data.task.inputs.map((input, i) =>
+    chart(170, { label: withUnit(input), domain: [-1.08 * input.limit, 1.08 * input.limit] }, inputSeries(trial, i)),
   );
-  return charts;
+  return [...positions, ...inputs];
 }
 
 function trialPart(data, index) {
   const group = new Group(),
     trial = data.trials[index],
-    many = data.task.positions.length + data.task.inputs.length > 4;
+    { sentence, notes } = data.results[index];
   const player = new Player(trial, group),
     charts = trialCharts(data, index, group);
-  const told = data.rows[index].notes || [];
   const host = el(
     "div",
     { class: "trial" },
-    el("p", { class: "say big" }, data.rows[index].sentence),
-    told.map((note) => el("p", { class: "note" }, note)),
+    el("p", { class: "sentence" }, sentence),
+    (notes || []).map((note) => el("p", { class: "note" }, note)),
     player.host,
-    el("h3", {}, trial.predicted ? "Measured over predicted" : "Measured"),
+    el("h3", {}, trial.predicted ? "Measured and predicted" : "Measured"),
     legend(
       [
         ["dot real", "measured"],
@@ -92,23 +69,15 @@ function trialPart(data, index) {
     el(
       "p",
       { class: "hint mouse" },
-      "Drag to zoom, double-click for the whole range, click to move the machine there.",
+      "Drag to zoom, double-click for the full range, click to move the machine to that time.",
     ),
-    el("p", { class: "hint finger" }, "Touch for values, spread two fingers to zoom."),
-    el(
-      "div",
-      { class: many ? "charts two" : "charts" },
-      charts.map((chart) => chart.host),
-    ),
+    el("p", { class: "hint touch" }, "Touch for values, spread two fingers to zoom."),
+    chartGrid(charts, charts.length > 4 ? 2 : 1),
   );
-  return {
-    host,
-    remove: () => {
-      player.remove();
-      charts.forEach((chart) => chart.remove());
-      host.remove();
-    },
-    player,
-    charts,
+  const remove = () => {
+    player.remove();
+    charts.forEach((chart) => chart.remove());
+    host.remove();
   };
+  return { host, player, remove };
 }

@@ -1,0 +1,1 @@
+"""The command line: commands, arguments, what the terminal shows, signals."""

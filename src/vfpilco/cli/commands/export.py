@@ -1,0 +1,51 @@
+"""`vfpilco export RUN`: a learned policy as C, ONNX or NumPy."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from vfpilco.cli.arguments import parse
+from vfpilco.exports import export
+from vfpilco.machines.runs import open_run
+from vfpilco.storage.runfolder import RunFolder
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Write a learned policy as a program that does not need this package."""
+
+    run: Annotated[Positional[Path], arg(metavar="RUN")]
+    """The folder of a run."""
+    to: Literal["c", "onnx", "numpy"]
+    """C99, an ONNX model, or a Python file that needs NumPy alone."""
+    out: Path
+    """A new folder for it."""
+    trial: int | None = None
+    """Export the policy of this trial; the last one if not given."""
+    task: str | None = None
+    """The task file, if the run uses components of its own."""
+    precision: Literal["double", "float"] = "double"
+    """The type that the program computes with; its memory is always double."""
+    check: bool = False
+    """Build the program and compare it with the learned policy on 10,000 histories first; refuse it if it differs."""
+    json: bool = False
+    """Print what was written and what the check found as one JSON object."""
+
+
+def run(argv: list[str]) -> None:
+    """`vfpilco export RUN`: write it, and print where and how well it agrees."""
+    args: Arguments = parse(Arguments, argv, "export")
+    folder = RunFolder(args.run) if args.task is None else open_run(args.run, args.task)[0]
+    made = export(folder, args.to, args.out, trial=args.trial, precision=args.precision, check=args.check)
+    if args.json:
+        found = None if made.report is None else made.report._asdict()
+        print(json.dumps({"export": str(made.folder), "files": made.files, "check": found}))
+        return
+    print(f"{made.folder}: {', '.join(made.files)}")
+    for sentence in made.report.sentences() if made.report else []:
+        print(sentence)

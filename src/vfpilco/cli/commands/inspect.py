@@ -1,0 +1,97 @@
+"""`vfpilco inspect FILE …`: check recordings made elsewhere, and suggest settings."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from rich.console import Console
+from tyro.conf import Positional, arg
+
+from vfpilco.cli.arguments import parse
+from vfpilco.cli.options import default_settings
+from vfpilco.common.errors import UserError
+from vfpilco.machines.load import load
+from vfpilco.recordings.channels import Channels, guess
+from vfpilco.recordings.inspection import inspect_recordings
+from vfpilco.recordings.logs import Recording, read_recording, refuse
+from vfpilco.recordings.picture import draw_inspection
+from vfpilco.recordings.report import as_json, say
+from vfpilco.recordings.table import read_table
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Report what recordings of a machine contain: errors, rate, noise, delay, and the settings that fit."""
+
+    files: Annotated[Positional[tuple[Path, ...]], arg(metavar="FILE")]
+    """CSV files, a trial each, of one machine."""
+    task: str | None = None
+    """The task they belong to: its columns, rate and limits are expected."""
+    positions: str = ""
+    """Columns of positions, separated by commas, without a task; all others if not given."""
+    inputs: str = ""
+    """Columns of inputs, likewise; guessed by name if not given."""
+    angles: str = ""
+    """Positions that are angles in radians, likewise; guessed by name if not given."""
+    rate: float | None = None
+    """Samples per second, for files without a column of times."""
+    out: Path | None = None
+    """Draw a picture to this PNG file."""
+    json: bool = False
+    """Print everything as one JSON object."""
+
+
+def run(argv: list[str]) -> None:
+    """`vfpilco inspect FILE …`: a report, and exit code 2 if a file cannot be learned from."""
+    args: Arguments = parse(Arguments, argv, "inspect")
+    if not args.files:
+        raise UserError("Missing from vfpilco inspect: FILE: name the CSV files to inspect.")
+    channels, guessed = _channels(args)
+    recordings = [read_recording(file, channels) for file in args.files]
+    found = inspect_recordings(recordings) if all(_has_samples(r) for r in recordings) else None
+    console = Console(stderr=args.json)
+    picture = None if args.out is None or found is None else draw_inspection(recordings, found, args.out)
+    if args.json:
+        print(json.dumps({**as_json(recordings, found), "picture": None if picture is None else str(picture)}))
+    else:
+        if guessed:
+            console.print(f"[dim]{guessed}[/]", highlight=False)
+        say(console, recordings, found)
+        if picture is not None:
+            console.print(f"[bold]picture[/]   {picture}", highlight=False, soft_wrap=True)
+    for recording in recordings:
+        refuse(recording)
+
+
+def _channels(args: Arguments) -> tuple[Channels, str]:
+    """What the files should contain, and a sentence that says what was guessed."""
+    if args.rate is not None and not (np.isfinite(args.rate) and args.rate > 0):
+        raise UserError(f"rate must be positive, got {args.rate}: give samples per second.")
+    given = [_split(text) for text in (args.positions, args.inputs, args.angles)]
+    interval = None if args.rate is None else 1 / args.rate
+    if args.task is not None:
+        if any(given):
+            raise UserError("The task names the columns: leave out --positions, --inputs and --angles.")
+        task = load(args.task)
+        channels = Channels.of(task, default_settings(task).state.longest_memory)
+        return (channels if interval is None else dataclasses.replace(channels, sampling_time=interval)), ""
+    channels = dataclasses.replace(guess(read_table(args.files[0]).names, *given), sampling_time=interval)
+    names = [", ".join(c.name for c in group) for group in (channels.positions, channels.inputs)]
+    angles = ", ".join(p.name for p in channels.positions if p.angle) or "none"
+    guessed = f"By name: positions {names[0]}; inputs {names[1]}; angles {angles}. Options change this."
+    return channels, "" if all(given) else guessed
+
+
+def _split(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _has_samples(recording: Recording) -> bool:
+    """Whether there is anything to inspect."""
+    forward = np.diff(recording.times) > 0
+    return bool(np.isfinite(recording.q).any(0).all() and np.isfinite(recording.u).any(0).all() and forward.any())

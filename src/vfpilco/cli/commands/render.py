@@ -1,0 +1,59 @@
+"""`vfpilco render RUN --out FILE`: a picture or a film of the machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from vfpilco.cli.arguments import parse
+from vfpilco.common.checks import check_integer
+from vfpilco.common.errors import UserError
+from vfpilco.report.movie import render
+from vfpilco.report.picture import policy_row
+from vfpilco.report.source import Source, task_if_any
+from vfpilco.storage.runfolder import RunFolder
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Write a picture or a film of the machine in a trial, beside what was predicted."""
+
+    run: Annotated[Positional[Path], arg(metavar="RUN")]
+    """The folder of a run."""
+    out: Path
+    """The file: .png or .pdf for a picture, .gif or .mp4 for a film."""
+    trial: int | None = None
+    """Which trial, 0 for the exploration; the last one if not given."""
+    predicted: bool = True
+    """Show what was predicted; not with --no-predicted."""
+    fps: int = 20
+    """Pictures per second of a film."""
+    speed: float = 1.0
+    """Speed of a film; 0.5 is half as fast as the machine."""
+    task: str | None = None
+    """The task, if it is not a built-in one and its file was moved."""
+    json: bool = False
+    """Print what was written as one JSON object."""
+
+
+def run(argv: list[str]) -> None:
+    """`vfpilco render RUN --out FILE`: write it, and print where."""
+    args: Arguments = parse(Arguments, argv, "render")
+    check_integer("fps", args.fps, 1, 100)
+    if not 0 < args.speed < float("inf"):
+        raise UserError(f"The speed must be positive, got {args.speed}.")
+    folder = RunFolder(args.run)
+    task, note = task_if_any(folder, args.task)
+    if note:
+        print(note, file=sys.stderr)
+    index = 0 if args.trial == 0 else policy_row(folder, args.trial)[0]
+    source = Source(folder, task)
+    if not source.results:
+        raise UserError(f"{args.run} has no trial yet: learn first.")
+    written = render(source, index, args.out, predicted=args.predicted, fps=args.fps, speed=args.speed)
+    print(json.dumps({"rendered": str(written)}) if args.json else f"rendered  {written}")

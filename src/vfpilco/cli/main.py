@@ -1,0 +1,90 @@
+"""The program: finds the command, runs it, and reports failures in one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import pkgutil
+import sys
+from types import ModuleType
+
+import vfpilco
+from vfpilco.cli import commands
+from vfpilco.cli.signals import STOPPED
+from vfpilco.common.configuration import configure
+from vfpilco.common.errors import UserError, unknown
+
+USAGE = """vfpilco: learn to control a machine from raw position measurements
+
+  vfpilco tasks                 list what can be learned
+  vfpilco learn TASK            learn it            (vfpilco learn TASK --help: every setting)
+  vfpilco learn TASK --out RUN --resume             continue an interrupted run
+  vfpilco new my_rig.py         write a task file to start from
+  vfpilco tell RUN TRIAL.CSV    add a trial that was logged elsewhere
+  vfpilco ask RUN               compute the next policy of such a run
+  vfpilco runs [DIR]            list runs
+  vfpilco evaluate RUN          run a learned policy on the plant
+  vfpilco serve TASK            serve its plant over TCP, for a learner in another process
+  vfpilco inspect FILE …        check recordings and suggest settings
+  vfpilco export RUN --to c --out DIR               export a learned policy as C99, ONNX or NumPy
+  vfpilco report RUN …          write a page that shows a run, or compares runs and studies
+  vfpilco render RUN --out swing.gif                write a film or a picture of the machine
+  vfpilco reproduce STUDY       reproduce a study of the paper    (vfpilco reproduce --list)
+  vfpilco bench                 measure how fast a gradient step is on this machine
+  vfpilco --version
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        argv: The command and its arguments; those of the process if not given.
+
+    Returns:
+        The exit code: 0, 2 for something that the user can fix, 130 after Ctrl-C.
+    """
+    argv = sys.argv[1:] if argv is None else argv
+    try:
+        if not argv or argv[0] in ("-h", "--help"):
+            print(USAGE, end="")
+        elif argv[0] == "--version":
+            print(f"vfpilco {vfpilco.__version__}")
+        else:
+            load(argv[0]).run(argv[1:])
+    except UserError as error:
+        return fail(str(error), 2)
+    except BrokenPipeError:  # the reader has stopped, as in `vfpilco … | head`
+        raise
+    except OSError as error:
+        reason = error.strerror or error
+        return fail(f"{error.filename or 'A file'} cannot be used ({reason}): choose another place or make room.", 2)
+    except KeyboardInterrupt as stopped:
+        return fail(str(stopped) or "stopped.", STOPPED)
+    return 0
+
+
+def load(name: str) -> ModuleType:
+    """The module of a command; JAX is configured before anything uses it.
+
+    Raises:
+        UserError: If there is no such command.
+    """
+    known = [module.name for module in pkgutil.iter_modules(commands.__path__)]
+    if name not in known:
+        raise unknown("command", name, known)
+    module = importlib.import_module(f"{commands.__name__}.{name}")
+    configure()
+    return module
+
+
+def preload(argv: list[str]) -> None:
+    """Load what the command needs, if there is such a command."""
+    with contextlib.suppress(UserError):
+        load(*argv[:1] or [""])
+
+
+def fail(sentence: str, code: int) -> int:
+    """Print what went wrong in one line; the exit code."""
+    print(f"vfpilco: {' '.join(sentence.split())}", file=sys.stderr)
+    return code

@@ -1,0 +1,79 @@
+"""What a run writes and shows at its end: pictures, report, table."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from vfpilco.cli.display import Display
+from vfpilco.cli.tables import posterior_sentence, results_table
+from vfpilco.data.records import to_json_types
+from vfpilco.report import write_report
+from vfpilco.report.picture import draw_run, photograph_run
+from vfpilco.storage.runfolder import RunFolder
+from vfpilco.tasks.task import Task
+from vfpilco.trials.result import Result
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a run has learned and written."""
+
+    result: Result
+    pictures: list[str]
+    report: str | None
+
+    def to_json(self, out: Path, notes: list[str]) -> dict[str, Any]:
+        """The same as a JSON object, for the run in the folder `out`."""
+        return {
+            "run": str(out),
+            "pictures": self.pictures,
+            "report": self.report,
+            "notes": notes,
+            "results": [to_json_types(row) for row in self.result.rows],
+        }
+
+    def show(self, console: Console, out: Path) -> None:
+        """Print what a person sees at the end of the run in the folder `out`."""
+        rows = self.result.rows
+        lines = [("posterior", posterior_sentence(rows)), *(("picture", picture) for picture in self.pictures)]
+        lines += [] if self.report is None else [("report", self.report)]
+        lines += [("run", str(out)), ("again", shlex.join([*program(), "evaluate", str(out)]))]
+        console.print(results_table(rows, self.result.task.measures))
+        for name, text in lines:
+            console.print(f"{name:<9} {text}", highlight=False, markup=False, soft_wrap=True)
+
+
+def program() -> list[str]:
+    """How this program is called."""
+    return ["vfpilco"] if shutil.which("vfpilco") else [Path(sys.executable).name, "-m", "vfpilco"]
+
+
+def try_pictures(task: Task, out: Path, display: Display) -> list[str]:
+    """Draw the pictures of a run; a note says why one could not be drawn."""
+    wanted: dict[str, Callable[..., Path]] = {"picture.png": draw_run}
+    if task.machine.drawing.photograph is not None:
+        wanted["photograph.png"] = photograph_run
+    made = []
+    for name, draw in wanted.items():
+        try:
+            made.append(str(draw(task, RunFolder(out, task.settings), out / name)))
+        except Exception as error:
+            display.note(f"There is no {name}: {error}")
+    return made
+
+
+def try_report(task: Task, out: Path, display: Display) -> str | None:
+    """Write the page of a run; a note says why it could not be written."""
+    try:
+        return str(write_report(RunFolder(out, task.settings), task=task))
+    except Exception as error:
+        display.note(f"There is no report: {type(error).__name__}: {error}")
+        return None

@@ -1,0 +1,31 @@
+"""Waiting for a person to put the machine in its start."""
+
+from __future__ import annotations
+
+import select
+import sys
+
+from rich.console import Console
+
+from vfpilco.common.errors import UserError
+
+NO_TERMINAL = "There is no terminal to press Enter in: leave --wait out, or run in a terminal."
+
+
+def wait_for_start(what: str) -> None:
+    """Ask a person to put the machine in its start, and wait."""
+    try:
+        Console(stderr=True).input(f"  Put the machine in its start for {what}, then press Enter (Ctrl-C stops) ")
+    except EOFError as error:
+        print(file=sys.stderr)
+        raise UserError(NO_TERMINAL) from error
+
+
+def check_terminal() -> None:
+    """Raise a `UserError` if standard input has ended, before anything is started."""
+    if sys.stdin is None:
+        raise UserError(NO_TERMINAL)
+    if sys.stdin.isatty() or not select.select([sys.stdin], [], [], 0)[0]:
+        return
+    if not sys.stdin.buffer.peek(1):  # pyright: ignore[reportAttributeAccessIssue]
+        raise UserError(NO_TERMINAL)

@@ -1,0 +1,177 @@
+"""Files that are complete or absent, and that reveal damage.
+
+Every file we write contains a checksum of its own content, in a place that was blank when the checksum was computed.
+Every file we read must be a regular file of plausible size; nothing that is read can execute code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from vfpilco.common.errors import UserError
+
+FORMAT = 4
+"""The version of everything we write."""
+READABLE = (3, 4)
+"""The versions that we read."""
+MOST_BYTES = 2**30
+"""No file that we write is larger."""
+BLANK = "#" * 32
+"""Placeholder for the checksum."""
+
+
+class Damaged(UserError):
+    """A file does not have the content that was written."""
+
+
+# -- complete files -------------------------------------------------------------------------------------------------
+
+
+def write_file(path: Path, content: bytes | str) -> None:
+    """Write `content` to `path` atomically: a reader, or a crash, finds the old file or the new one, nothing between."""
+    data = content.encode() if isinstance(content, str) else content
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)
+        raise
+    with contextlib.suppress(
+        OSError
+    ):  # Not every file system supports this; only a power cut could then undo the rename.
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder that becomes `path` when the block ends; if the block fails, nothing is left behind."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)  # left by an interrupted write
+    temporary.mkdir()
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except BaseException as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)
+        raise
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a regular file; pipes, devices and implausibly large files are refused."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise Damaged(f"{path} cannot be read ({error.strerror})") from error
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise Damaged(f"{path} is not a file")
+        if status.st_size > MOST_BYTES:
+            raise Damaged(f"{path} is {status.st_size} bytes long, more than any file that vfpilco writes")
+        with open(handle, "rb", closefd=False) as file:
+            return file.read(MOST_BYTES)
+    finally:
+        os.close(handle)
+
+
+# -- checksums -------------------------------------------------------------------------------------------------------
+
+
+def add_checksum(content: bytes) -> bytes:
+    """Replace the placeholder in `content` with the checksum of the content."""
+    return content.replace(BLANK.encode(), _digest(content).encode(), 1)
+
+
+def verify_checksum(content: bytes, checksum: Any) -> None:
+    """Raise a `ValueError` unless `content` has this checksum."""
+    if not isinstance(checksum, str) or len(checksum) != len(BLANK):
+        raise ValueError("it has no checksum")
+    if _digest(content.replace(checksum.encode(), BLANK.encode(), 1)) != checksum:
+        raise ValueError("its checksum is wrong")
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[: len(BLANK)]
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------
+
+
+def to_json(row: dict[str, Any], indent: int | None = None) -> str:
+    """A JSON object with its checksum."""
+    return add_checksum(json.dumps({**row, "checksum": BLANK}, indent=indent).encode()).decode()
+
+
+def from_json(text: bytes) -> dict[str, Any]:
+    """A JSON object written by `to_json`; `ValueError` says what is wrong with it."""
+    try:
+        row = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(row, dict):
+        raise ValueError("it is not an object")
+    if row.get("format", FORMAT) not in READABLE:
+        raise ValueError(f"its format is {str(row['format'])[:20]}, this version reads {_listed()}")
+    verify_checksum(text, row.pop("checksum", None))
+    return row
+
+
+# -- arrays ------------------------------------------------------------------------------------------------------
+
+
+def write_arrays(path: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
+    """Write named arrays, and the JSON object `about`, to one safetensors file."""
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    # One metadata entry: their order is not fixed.
+    metadata = {"vfpilco": json.dumps({"format": FORMAT, **about, "checksum": BLANK})}
+    write_file(path, add_checksum(save(contiguous, metadata)))
+
+
+def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Read what `write_arrays` wrote; `Damaged` if the file was changed since."""
+    content = read_file(path)
+    try:
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        about = json.loads(header["__metadata__"]["vfpilco"])
+        if about.pop("format") not in READABLE:
+            raise ValueError(f"this version reads format {_listed()}")
+        verify_checksum(content, about.pop("checksum", None))
+        return load(content), about
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise Damaged(f"{path} is damaged or was not written by vfpilco ({_reason(error)})") from error
+
+
+def _listed() -> str:
+    return " and ".join(map(str, READABLE))
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, ValueError) else "its content is incomplete"

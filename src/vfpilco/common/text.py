@@ -1,0 +1,31 @@
+"""Numbers and counts as readable text."""
+
+from __future__ import annotations
+
+TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def count(number: int, thing: str) -> str:
+    """A count with its noun: `1 sample`, `2 samples`."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def readable(value: float, digits: int = 4) -> str:
+    """A number with `digits` significant digits; integers of up to nine digits are written out, and zero has no sign."""
+    text = f"{value + 0.0:.{digits}g}"
+    if "e+" in text and abs(value) < 1e9:
+        text = f"{value:.0f}"
+    return "0" if text == "-0" else text
+
+
+def seconds(value: float, digits: int = 4) -> str:
+    """A duration in a suitable unit."""
+    if value == 0:
+        return "0 s"
+    size, unit = next((each for each in TIMES if abs(value) >= each[0]), TIMES[-1])
+    return f"{readable(value / size, digits)} {unit}"
+
+
+def short(cost: float) -> str:
+    """A cost with as many digits as are meaningful."""
+    return f"{cost:.1f}" if abs(cost) >= 10 else f"{cost:.3g}"

@@ -1,0 +1,1 @@
+"""The records that layers pass to each other: trials, results, events."""

@@ -1,0 +1,22 @@
+"""Failures during a trial, with what was recorded until then."""
+
+from __future__ import annotations
+
+from vfpilco.common.errors import UserError
+from vfpilco.data.trial import Trial
+
+
+class PlantError(UserError):
+    """The plant failed during a trial; `partial` holds what was recorded until then."""
+
+    def __init__(self, message: str, partial: Trial | None = None) -> None:
+        super().__init__(message)
+        self.partial = partial
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a trial, after the plant was stopped; `partial` holds what was recorded until then."""
+
+    def __init__(self, message: str, partial: Trial | None = None) -> None:
+        super().__init__(message)
+        self.partial = partial

@@ -1,0 +1,52 @@
+"""One execution on the plant: what was measured and what was applied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """T+1 measured positions and the T inputs applied between them."""
+
+    q: Float[np.ndarray, "samples d_q"]
+    """Measured positions; angles are unwrapped."""
+    u: Float[np.ndarray, "steps d_u"]
+    """Applied inputs."""
+    sampling_time: float
+    """Seconds between two samples."""
+    true: Float[np.ndarray, "samples d_q"] | None = None
+    """True positions, if the plant is a simulation that knows them."""
+    velocity: Float[np.ndarray, "samples d_q"] | None = None
+    """True velocities, likewise."""
+    ended: str = field(default="", kw_only=True)
+    """Why it ended early; empty if it did not, or if it was read from a file."""
+
+    @property
+    def steps(self) -> int:
+        """The number of inputs applied, T."""
+        return len(self.u)
+
+    @property
+    def duration(self) -> float:
+        """Seconds of experience."""
+        return self.steps * self.sampling_time
+
+    def first(self, steps: int) -> Trial:
+        """Its first `steps` steps."""
+        known = (None if rows is None else rows[: steps + 1] for rows in (self.true, self.velocity))
+        return Trial(self.q[: steps + 1], self.u[:steps], self.sampling_time, *known)
+
+    @property
+    def evaluated(self) -> Float[np.ndarray, "samples d_q"]:
+        """The positions that cost and success are computed from: the true ones where they are known."""
+        return self.q if self.true is None else self.true
+
+
+def unwrap(q: np.ndarray, before: np.ndarray, angles: tuple[bool, ...]) -> np.ndarray:
+    """`q` with each angle shifted by full turns to within half a turn of the one before."""
+    turns = np.round((q - before) / (2 * np.pi)) * np.asarray(angles)
+    return q - 2 * np.pi * turns

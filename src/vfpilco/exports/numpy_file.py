@@ -1,0 +1,110 @@
+"""A policy as one Python file that needs nothing but NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from vfpilco.exports.described import Exported, Quantity
+from vfpilco.exports.templates import fill
+from vfpilco.exports.text import Precision, numbers, plain
+from vfpilco.state.memory import Entry
+from vfpilco.policy.layers import Basis, Dense
+
+
+def files(exported: Exported, precision: Precision = "double") -> dict[str, str]:
+    """The one file."""
+    source = fill(
+        "policy.py.txt",
+        task=plain(exported.learned["task"]),
+        sampling_time=repr(exported.sampling_time),
+        measured=_named(exported.measures),
+        applied=_named(exported.inputs),
+        **(FREE if exported.slew is None else SLEWED),
+        seen="\n".join(f"            {line}," for line in _seen(exported)),
+        chains="\n".join(f"    y = y + {_chain(exported, c)}" for c in range(len(exported.chains))),
+        tables="\n".join(f"{name} = {_array(values)}" for name, values in _tables(exported).items()),
+    )
+    return {"policy.py": source}
+
+
+FREE = {"last_inputs": "", "slew": "", "give": "        return np.zeros(len(APPLIED)) if u is None else u"}
+SLEWED = {
+    "last_inputs": "\n        self.applied = np.zeros(len(APPLIED))",
+    "slew": """
+
+        An input changes by no more than MOST from one sample to the next, beginning at zero after a reset. Where
+        inputs are zero for want of a measurement they are so at once, and change from there.""",
+    "give": """        u = np.zeros(len(APPLIED)) if u is None else np.clip(u, self.applied - MOST, self.applied + MOST)
+        self.applied = u.copy()
+        return u""",
+}
+"""The lines of a policy whose inputs may change by only so much, and of others."""
+
+
+def _named(quantities: tuple[Quantity, ...]) -> str:
+    names = [f'"{plain(q.name)} [{plain(q.unit)}]"' for q in quantities]
+    return f"({', '.join(names)},)"
+
+
+def _tables(exported: Exported) -> dict[str, np.ndarray]:
+    """Every number that the file holds, by name."""
+    memory, reference = exported.memory, exported.reference
+    tables = {
+        "LIMITS": exported.limits,
+        "TURNING": np.array(memory.turning, dtype=int),
+        "WINDOW": np.array(memory.window),
+        "START": memory.start,
+        "FILTER_A": memory.a,
+        "FILTER_B": memory.b,
+        "LAST_SAMPLE": np.array(0 if reference is None else len(reference) - 1),
+    }
+    if exported.slew is not None:
+        tables["MOST"] = exported.slew
+    if reference is not None:
+        tables["REFERENCE"] = reference
+    for c, chain in enumerate(exported.chains):
+        for i, layer in enumerate(chain):
+            tables |= {f"LAYER_{c}_{i}_{what.upper()}": values for what, values in layer.arrays.items()}
+    return tables
+
+
+def _array(values: np.ndarray) -> str:
+    if not values.ndim:
+        return str(values)
+    lines = ",\n    ".join(numbers(values))
+    return f"np.array([\n    {lines}\n]).reshape({values.shape})" if values.size else f"np.zeros({values.shape})"
+
+
+def _seen(exported: Exported) -> list[str]:
+    """An expression for every entry of x*."""
+    errors = 0 if exported.reference is None else len(exported.positions)
+    lines = [_entry(entry) for entry in exported.memory.entries]
+    return lines + [f"REFERENCE[sample, {j}] - m[0, {j}]" for j in range(errors)]
+
+
+def _entry(entry: Entry) -> str:
+    value = f"m[{entry.row}, {entry.column}]"
+    value = value if entry.less is None else f"{value} - m[{entry.less}, {entry.column}]"
+    return f"np.{entry.of}({value})" if entry.of else value
+
+
+def _chain(exported: Exported, c: int) -> str:
+    """The calls of one chain, each within the next."""
+    expression = "x"
+    for i, layer in enumerate(exported.chains[c]):
+        expression = LAYERS[type(layer)](layer, f"LAYER_{c}_{i}", expression)
+    return expression
+
+
+def _basis(layer: Basis, name: str, x: str) -> str:
+    return f"basis({x}, {name}_SCALE, {name}_CENTERS, {name}_WEIGHTS)"
+
+
+def _dense(layer: Dense, name: str, x: str) -> str:
+    return f"dense({x}, {name}_WEIGHTS, {name}_BIAS, squash={layer.squash})"
+
+
+LAYERS: dict[type, Callable[..., str]] = {Basis: _basis, Dense: _dense}
+"""How a layer of each kind is called."""

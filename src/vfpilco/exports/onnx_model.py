@@ -1,0 +1,167 @@
+"""A policy as an ONNX model of one step: measurement and memory in, inputs and the new memory out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib.metadata import version
+
+import numpy as np
+
+from vfpilco.exports.described import Exported
+from vfpilco.exports.onnx_graph import Graph, library
+from vfpilco.exports.templates import LARGEST
+from vfpilco.exports.text import DTYPES, Precision, inward, rounded
+from vfpilco.policy.layers import Basis, Dense
+
+OPSET, IR_VERSION = 17, 8
+"""Old enough for runtimes of the last years."""
+
+
+def files(exported: Exported, precision: Precision) -> dict[str, bytes]:
+    """The model, one file."""
+    onnx = library()
+    graph = Graph(onnx, precision)
+    _fill(graph, exported)
+    model = onnx.helper.make_model(
+        graph.finish(exported),
+        opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="vfpilco",
+        producer_version=version("vfpilco"),
+    )
+    onnx.helper.set_model_props(model, metadata(exported))
+    onnx.checker.check_model(model, full_check=True)
+    return {"policy.onnx": model.SerializeToString(deterministic=True)}
+
+
+def metadata(exported: Exported) -> dict[str, str]:
+    """What a program has to know of the model, as JSON."""
+    memory = exported.memory
+    bounds = {"limit": exported.limits, **({} if exported.slew is None else {"most_change": exported.slew})}
+    told = {
+        "measured": [{**q._asdict(), "angle": a} for q, a in zip(exported.measures, memory.turning, strict=True)],
+        "inputs": [
+            {**q._asdict(), **{name: float(values[i]) for name, values in bounds.items()}}
+            for i, q in enumerate(exported.inputs)
+        ],
+        "sampling_time_s": exported.sampling_time,
+        "rate_hz": 1 / exported.sampling_time,
+        "memory": {"last_measurements": memory.window, "filters": memory.filters},
+        "reference_samples": 0 if exported.reference is None else len(exported.reference),
+        "learned": exported.learned,
+    }
+    return {name: json.dumps(value) for name, value in told.items()}
+
+
+# -- the graph ---------------------------------------------------------------------------------------------------
+
+
+def _fill(graph: Graph, exported: Exported) -> None:
+    """One step: follow angles, move the memory, see, and let the layers make inputs of it."""
+    z = graph.cast("measured", np.float64)
+    measured = graph.every(graph.add("LessOrEqual", graph.add("Abs", z), np.array(LARGEST)), [1])
+    last = graph.add("Gather", "memory", np.array(0), axis=1)
+    z = _follow(graph, exported, z, last)
+    moved = _move(graph, exported, z)
+    y = _unlimited(graph, exported, _see(graph, exported, moved, z))
+    real = DTYPES[graph.precision]
+    finite = graph.every(graph.add("LessOrEqual", graph.add("Abs", y), np.array(np.finfo(real).max, real)), [1])
+    limits = inward(exported.limits, graph.precision)
+    u = graph.add("Mul", graph.add("Tanh", graph.add("Div", y, limits)), limits)
+    u = graph.add("Min", graph.add("Max", u, -limits), limits)
+    _apply(graph, exported, u, graph.add("And", measured, finite))
+    # After what is no measurement the last one is kept, for the turns of angles; NaN below lets the rest begin anew.
+    below = np.arange(exported.memory.rows)[None, :, None] > 0
+    kept = graph.add("Where", below, np.full((1, 1, 1), np.nan), "memory")
+    graph.add("Where", graph.add("Unsqueeze", measured, np.array([2])), moved, kept, result="new_memory")
+
+
+def _apply(graph: Graph, exported: Exported, u: str, followed: str) -> None:
+    """The inputs: u as far as it may follow the last ones, if there is such a limit; zero where it is not followed."""
+    real = DTYPES[graph.precision]
+    if exported.slew is None:
+        graph.add("Where", followed, u, np.zeros((1, 1), real), result="inputs")
+        return
+    limits = inward(exported.limits, graph.precision).astype(float)
+    before = graph.add("Where", graph.add("IsNaN", "applied"), np.zeros((1, 1)), "applied")
+    before = graph.add("Min", graph.add("Max", before, -limits), limits)  # whatever was given
+    low, high = graph.add("Sub", before, exported.slew), graph.add("Add", before, exported.slew)
+    slewed = graph.add("Min", graph.add("Max", graph.cast(u, np.float64), low), high)
+    graph.add("Where", followed, slewed, np.zeros((1, 1)), result="new_applied")
+    graph.cast("new_applied", real, result="inputs")
+
+
+def _follow(graph: Graph, exported: Exported, z: str, last: str) -> str:
+    """Angles moved by whole turns to within half a turn of the ones before, if there are such."""
+    turn = np.array(2 * np.pi)
+    turns = graph.add("Round", graph.add("Div", graph.add("Sub", z, last), turn))
+    turning = np.array(exported.memory.turning)
+    known = graph.add("Not", graph.add("IsNaN", last))
+    turns = graph.add("Where", graph.add("And", known, turning), turns, np.zeros((1, 1)))
+    return graph.add("Sub", z, graph.add("Mul", turns, turn))
+
+
+def _move(graph: Graph, exported: Exported, z: str) -> str:
+    """The memory one sample later; one that holds NaN begins at rest."""
+    memory = exported.memory
+    newest = graph.add("Unsqueeze", z, np.array([1]))
+    rows = [newest, *[graph.cut("memory", 0, memory.window - 1)] * (memory.window > 1)]
+    if memory.filters:
+        before = graph.cut("memory", memory.window, memory.rows)
+        products = graph.add("Mul", graph.add("Unsqueeze", before, np.array([1])), memory.a.transpose(1, 2, 0)[None])
+        filtered = graph.add("ReduceSum", products, np.array([2]), keepdims=0)
+        rows.append(graph.add("Add", filtered, graph.add("Mul", newest, memory.b.T[None])))
+    pushed = graph.add("Concat", *rows, axis=1)
+    begun = graph.add("Mul", newest, memory.start[None, :, None])
+    known = graph.every(graph.add("Not", graph.add("IsNaN", "memory")), [1, 2])
+    return graph.add("Where", known, pushed, begun)
+
+
+def _see(graph: Graph, exported: Exported, moved: str, z: str) -> str:
+    """x*: sums of numbers of the memory, some of them as sine or cosine, and the errors from a reference."""
+    memory, reference = exported.memory, exported.reference
+    chosen = np.zeros((memory.rows, memory.columns, len(memory.entries)))
+    for k, entry in enumerate(memory.entries):
+        chosen[entry.row, entry.column, k] = 1
+        if entry.less is not None:
+            chosen[entry.less, entry.column, k] = -1
+    flat = graph.add("Reshape", moved, np.array([-1, memory.rows * memory.columns]))
+    x = graph.add("MatMul", flat, chosen.reshape(-1, len(memory.entries)))
+    # A cosine is a shifted sine: not every runtime has one in double.
+    shift = np.array([[np.pi / 2 if entry.of == "cos" else 0.0 for entry in memory.entries]])
+    circle = np.array([[entry.of != "" for entry in memory.entries]])
+    x = graph.add("Where", circle, graph.add("Sin", graph.add("Add", x, shift)), x)
+    if reference is not None:
+        sample = graph.add("Max", graph.add("Min", "sample", np.array(len(reference) - 1)), np.array(0))
+        errors = graph.add("Sub", graph.add("Gather", reference, sample), graph.cut(z, 0, reference.shape[1]))
+        x = graph.add("Concat", x, errors, axis=1)
+    return graph.cast(x, DTYPES[graph.precision])
+
+
+def _unlimited(graph: Graph, exported: Exported, x: str) -> str:
+    """The sum of the chains."""
+    ends = []
+    for chain in exported.chains:
+        given = x
+        for layer in chain:
+            arrays = {what: rounded(values, graph.precision) for what, values in layer.arrays.items()}
+            given = LAYERS[type(layer)](graph, layer, arrays, given)
+        ends.append(given)
+    return graph.add("Sum", *ends)
+
+
+def _basis(graph: Graph, layer: Basis, arrays: dict[str, np.ndarray], x: str) -> str:
+    scaled = graph.add("Unsqueeze", graph.add("Mul", x, arrays["scale"]), np.array([1]))
+    away = graph.add("Sub", scaled, arrays["centers"][None])
+    distance = graph.add("ReduceSum", graph.add("Mul", away, away), np.array([2]), keepdims=0)
+    return graph.add("MatMul", graph.add("Exp", graph.add("Neg", distance)), arrays["weights"])
+
+
+def _dense(graph: Graph, layer: Dense, arrays: dict[str, np.ndarray], x: str) -> str:
+    y = graph.add("Add", graph.add("MatMul", x, arrays["weights"]), arrays["bias"])
+    return graph.add("Tanh", y) if layer.squash else y
+
+
+LAYERS: dict[type, Callable[..., str]] = {Basis: _basis, Dense: _dense}
+"""The nodes of a layer of each kind."""

@@ -1,0 +1,96 @@
+"""The README of an export: all that a person needs to use it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from vfpilco.exports.check import ALLOWED, Report, answers
+from vfpilco.exports.described import Exported
+from vfpilco.exports.targets import Target
+from vfpilco.exports.templates import fill
+from vfpilco.exports.text import DTYPES, Precision, plain
+
+TESTED = 8
+"""Samples of the test vector."""
+
+
+def readme(exported: Exported, target: Target, precision: Precision, report: Report | None) -> str:
+    """The document, test vector included."""
+    checked = ["not checked (`vfpilco export --check` does it)"] if report is None else report.sentences()
+    return fill(
+        "README.md",
+        task=plain(exported.learned["task"]),
+        usage=_usage(exported, target, precision),
+        rate=f"{1 / exported.sampling_time:.6g}",
+        sampling_time=repr(exported.sampling_time),
+        precision=precision,
+        measures=_measures(exported),
+        inputs=_inputs(exported),
+        slew=_slew(exported),
+        memory=_memory(exported),
+        allowed=f"{ALLOWED[precision]:.0e}",
+        vector=vector(exported, precision),
+        checked="\n".join(f"- {sentence}" for sentence in checked),
+        learned=json.dumps(exported.learned, indent=2),
+    )
+
+
+def _usage(exported: Exported, target: Target, precision: Precision) -> str:
+    inputs, slewed = len(exported.inputs), exported.slew is not None
+    sample = "" if exported.reference is None else ', "sample": np.array([0])'
+    return fill(
+        target.usage,
+        rows=exported.memory.rows,
+        columns=exported.memory.columns,
+        inputs=inputs,
+        real="float32" if precision == "float" else "float64",
+        last_inputs=f" + {inputs}" if slewed else "",
+        begin=f"\napplied = np.zeros((1, {inputs}))" if slewed else "",
+        applied=", applied" if slewed else "",
+        more=', "applied": applied' * slewed + sample,
+    ).strip()
+
+
+def _measures(exported: Exported) -> str:
+    rows = zip(exported.measures, exported.memory.turning, strict=True)
+    return "\n".join(
+        f"| {i} | {plain(q.name)} | {plain(q.unit)} | {'yes' if angle else 'no'} |" for i, (q, angle) in enumerate(rows)
+    )
+
+
+def _inputs(exported: Exported) -> str:
+    rows = zip(exported.inputs, exported.limits.tolist(), strict=True)
+    return "\n".join(f"| {i} | {plain(q.name)} | {plain(q.unit)} | ±{limit} |" for i, (q, limit) in enumerate(rows))
+
+
+def _slew(exported: Exported) -> str:
+    if exported.slew is None:
+        return ""
+    rows = zip(exported.inputs, exported.slew.tolist(), strict=True)
+    most = ", ".join(f"{plain(q.name)} by {most} {plain(q.unit)}" for q, most in rows)
+    return "\n" + fill("slew.md", most=most).rstrip()
+
+
+def _memory(exported: Exported) -> str:
+    memory = exported.memory
+    said = f"It remembers the last {memory.window} measurements" if memory.window > 1 else "It remembers a measurement"
+    if memory.filters:
+        said += f", and for every position a filter of {memory.filters} numbers that estimates position and velocity"
+    if exported.slew is not None:
+        said += ", and the inputs that it gave last"
+    if exported.reference is not None:
+        said += (
+            f". It follows a reference of {len(exported.reference)} samples, a row further with every sample, and "
+            "stays at the last"
+        )
+    return said + "."
+
+
+def vector(exported: Exported, precision: Precision) -> str:
+    """Measurements from a reset on, and what the learned policy makes of them, as CSV."""
+    measured = exported.trials[-1][:TESTED].astype(DTYPES[precision]).astype(float)
+    names = [f"q{i}" for i in range(measured.shape[1])] + [f"u{i}" for i in range(len(exported.inputs))]
+    rows = np.concatenate([measured, answers(exported, measured)], axis=1)
+    return "\n".join([",".join(names), *(",".join(map(repr, row)) for row in rows.tolist())])

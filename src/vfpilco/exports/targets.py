@@ -1,0 +1,46 @@
+"""What a policy can be exported to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from vfpilco.common.errors import UserError, unknown
+from vfpilco.exports import c, compiled, numpy_file, onnx_graph, onnx_model, runners
+from vfpilco.exports.described import Exported
+from vfpilco.exports.text import DTYPES, Precision
+
+
+class Target(NamedTuple):
+    """A form of export; a new one is a line below."""
+
+    files: Callable[[Exported, Precision], Mapping[str, str | bytes]]
+    """Its files, README.md aside."""
+    usage: str
+    """The file with the README's words about it."""
+    needs: Callable[[], object]
+    """Refuses if something is not installed that writing it needs."""
+    ready: Callable[[], object]
+    """Refuses if something is not installed that a check needs."""
+    run: Callable[[Path, runners.Trials], runners.Answers]
+    """Runs what was written to a folder."""
+    precisions: tuple[Precision, ...] = ("double", "float")
+
+
+TARGETS = {
+    "c": Target(c.files, "usage-c.md", lambda: None, compiled.compiler, runners.run_c),
+    "onnx": Target(onnx_model.files, "usage-onnx.md", onnx_graph.library, runners.onnx_runtime, runners.run_onnx),
+    "numpy": Target(numpy_file.files, "usage-numpy.md", lambda: None, lambda: None, runners.run_numpy, ("double",)),
+}
+
+
+def choose(to: str, precision: str) -> Target:
+    """The form of export called `to`, if it can be made in that precision."""
+    if to not in TARGETS:
+        raise unknown("form of export", str(to), TARGETS)
+    if precision not in DTYPES:
+        raise unknown("precision", str(precision), DTYPES)
+    if precision not in TARGETS[to].precisions:
+        raise UserError(f"An export to {to} computes in {TARGETS[to].precisions[0]}: leave --precision out.")
+    return TARGETS[to]

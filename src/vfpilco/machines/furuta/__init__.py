@@ -1,0 +1,1 @@
+"""The Furuta pendulum."""

@@ -1,0 +1,117 @@
+"""Runs on disk: their status, their task, and the plant under it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from vfpilco.common.errors import UserError
+from vfpilco.machines import load
+from vfpilco.storage.header import RunHeader
+from vfpilco.storage.runfolder import CHECKPOINT, RunFolder
+from vfpilco.tasks import file as taskfile
+from vfpilco.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """A run in a few words."""
+
+    run: str
+    """Its folder."""
+    state: Literal["running", "finished", "interrupted", "damaged", "ready", "waiting"] = "damaged"
+    """Of a run whose trials are executed elsewhere also ready (to ask for a policy) or waiting (for that policy's log)."""
+    done: int = 0
+    """How many policies were executed."""
+    task: str | None = None
+    seed: int | None = None
+    trials: int | None = None
+    best_cost: float | None = None
+    first_success: int | None = None
+    """The first trial that succeeded."""
+    problem: str | None = None
+    """What is wrong with a damaged run."""
+
+
+def summary(folder: RunFolder) -> RunSummary:
+    """The status of a run."""
+    row = RunSummary(str(folder.path))
+    try:
+        header = folder.header()
+        done = [result for result in folder.results() if result.kind == "policy"]
+        row = dataclasses.replace(
+            row,
+            task=header.task.name,
+            seed=header.seed,
+            trials=header.trials,
+            done=len(done),
+            best_cost=min((result.cost for result in done), default=None),
+            first_success=next((result.trial for result in done if result.success), None),
+        )
+        busy = folder.busy
+        if not busy:
+            folder.check()
+        finished = len(done) >= header.trials
+        state = "running" if busy else "finished" if finished else _unfinished(folder, header, len(done))
+        return dataclasses.replace(row, state=state)
+    except UserError as error:
+        return dataclasses.replace(row, problem=str(error))
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        return dataclasses.replace(row, problem=f"{folder.path} does not hold a run of this version ({error}).")
+
+
+def _unfinished(folder: RunFolder, header: RunHeader, done: int) -> Literal["interrupted", "waiting", "ready"]:
+    """The state of a run that is neither finished nor running."""
+    if not header.external or folder.has(CHECKPOINT):
+        return "interrupted"
+    return "waiting" if folder.has(f"predictions/{done + 1:03d}.safetensors") else "ready"
+
+
+def task_of(folder: RunFolder, given: str | None = None) -> Task:
+    """The task of a run: the one that is given, or a built-in one, or the one in the file it was started with.
+
+    A task's file is executed. One inside a run's folder is not: a folder may come from anywhere.
+    """
+    header = folder.header()
+    name, file = header.task.name, header.task_file
+    if given is not None:
+        task = load.load(given)
+        if task.name != name:
+            raise UserError(f"{folder.path} is a run of task {name!r}, not of {task.name!r}: name the right file.")
+        return task
+    if file is None:
+        if name in load.names():
+            return load.load(name)
+        raise UserError(f"{folder.path} is of a task {name!r} that was made in Python: name its file with --task.")
+    if Path(file).resolve().is_relative_to(folder.path.resolve()):
+        raise UserError(f"The task of {folder.path} would be a file in that folder, {file}: name it with --task.")
+    if not Path(file).is_file():
+        raise UserError(f"The task of {folder.path} was in {file}, which does not exist: name its file with --task.")
+    return taskfile.load(file)
+
+
+def open_run(path: str | Path, given: str | None = None) -> tuple[RunFolder, Task]:
+    """A run and its task, whose own components the run's files may name."""
+    task = task_of(RunFolder(path), given)
+    return RunFolder(path, task.settings), task
+
+
+def with_plant(task: Task, plant: str) -> Task:
+    """The task with another plant, at an address."""
+    return dataclasses.replace(task, machine=dataclasses.replace(task.machine, plant=plant))
+
+
+def on_plant(task: Task, address: str | None, folder: RunFolder | None, say: Callable[[str], None]) -> Task:
+    """The task with another plant: the one that is given, or the one that a run remembers."""
+    if address is not None:
+        return with_plant(task, address)
+    plant = None if folder is None else folder.header().plant
+    if plant is None or plant == task.machine.plant:
+        return task
+    if plant.startswith("gym:") and ":" in plant[4:]:  # Gymnasium would import a module, and a folder may be anybody's
+        raise UserError(f"The run was made with the plant {plant[:200]}: name it with --plant, if you trust it.")
+    say(f"The plant is {plant[:200]}, as it was for this run.")
+    return with_plant(task, plant)

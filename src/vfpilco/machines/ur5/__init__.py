@@ -1,0 +1,1 @@
+"""The UR5 robot arm."""

@@ -1,0 +1,1 @@
+"""The learned dynamics: kernels, one GP per joint, posteriors, diagnostics."""

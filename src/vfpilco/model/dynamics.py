@@ -1,0 +1,90 @@
+"""What is learned: a state representation with a prior mean and a noise model, and the training set they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import block_diag
+
+from vfpilco.common.errors import UserError
+from vfpilco.data.trial import Trial
+from vfpilco.model.noise import NoiseModel
+from vfpilco.model.prior_mean import PriorMean
+from vfpilco.state.base import State
+from vfpilco.tasks.sensors import Sensor, std_at_rest
+
+
+class TrainingSet(NamedTuple):
+    """GP inputs x̃, targets and prior means, row by row; a column for every position that a GP predicts."""
+
+    x: Float[np.ndarray, "N d_x"]
+    y: Float[np.ndarray, "N J"]
+    prior: Float[np.ndarray, "N J"]
+    mixing: Float[np.ndarray, "C N E"] | None = None
+    """How measurement errors, column by column, add up to the noise of the targets: a matrix for each column of `y`, or
+    one for all; None: every target has noise of its own."""
+    capacity: int = 0
+    """The size that it grows to in the course of a run: arrays are padded to it, so that nothing is compiled again."""
+
+    @property
+    def rows(self) -> int:
+        """The size that arrays are padded to."""
+        return max(self.capacity, len(self.x))
+
+    @staticmethod
+    def join(parts: Sequence[TrainingSet], capacity: int = 0) -> TrainingSet:
+        """The pairs of all trials in one set; trials share no measurements."""
+        mixing = [part.mixing for part in parts if part.mixing is not None]
+        x, y, prior = (np.concatenate(column) for column in zip(*(part[:3] for part in parts), strict=True))
+        matrices = [np.asarray(block_diag(*of_one)) for of_one in zip(*mixing, strict=True)]
+        return TrainingSet(x, y, prior, np.stack(matrices) if matrices else None, capacity)
+
+
+@dataclass(frozen=True)
+class Dynamics:
+    """How GPs see the machine: the state they predict from, what they expect, and what noise they assume."""
+
+    state: State
+    """The state representation, bound to the machine."""
+    prior_mean: PriorMean
+    noise: NoiseModel
+    sensor: Sensor
+
+    def mean(self, x: Any, u: Any) -> Any:
+        """The change that is expected before seeing data."""
+        return self.prior_mean.mean(self.state, x, u)
+
+    def training_set(self, trial: Trial) -> TrainingSet:
+        """GP inputs and targets of one trial."""
+        pairs = self.state.pairs(trial)
+        weights, mixing = self.state.error_weights(self.prior_mean.rate_gain), None
+        if weights is not None:
+            predicted = self.state.signals.predicted
+            std = self.sensor.error_std(trial.q)
+            std = None if std is None else std[..., predicted]
+            mixing = self.noise.mixing(weights, pairs.t, trial.q[:, predicted], std)
+        x = self.state.gp_input(pairs.state, pairs.u)
+        return TrainingSet(x, pairs.change, self.mean(pairs.state, pairs.u), mixing)
+
+    def training_sets(self, trials: Sequence[Trial], capacity: int = 0) -> TrainingSet:
+        """The training set of several trials, to grow to `capacity` rows."""
+        data = TrainingSet.join([self.training_set(trial) for trial in trials], capacity)
+        if not len(data.x):
+            raise UserError(
+                "All trials so far ended within a few samples: nothing can be learned from them. Explore more gently, "
+                "or end a trial later."
+            )
+        return data
+
+    def least_noise(self) -> list[float] | None:
+        """The least noise of every GP's targets; None if the sensor's error is unknown."""
+        std = std_at_rest(self.sensor, self.state.signals.d_q)
+        if not std:
+            return None
+        weights = self.state.error_weights(self.prior_mean.rate_gain)
+        factor = 1.0 if weights is None else self.noise.least_noise(weights)
+        return [factor * least for least in self.state.least_noise(std)]

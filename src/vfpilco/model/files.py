@@ -1,0 +1,65 @@
+"""A model as named arrays and a JSON object, for files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from vfpilco.common.components import describe, rebuild
+from vfpilco.model.evidence import Hyperparameters, initial
+from vfpilco.model.kernels import SE, Kernel, Linear, Poly, Product, Sum
+from vfpilco.model.kernels.expression import parse
+from vfpilco.model.model import Model
+from vfpilco.model.posterior import Posterior
+
+KERNELS: dict[str, type] = {cls.__name__: cls for cls in (SE, Linear, Poly, Product, Sum)}
+"""The classes of kernels that a file may name."""
+ARRAYS = ("z", "a", "w", "y_scale")
+
+
+def to_arrays(model: Model) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays of a model by name, and everything else about it."""
+    named = {name: getattr(model.posterior, name) for name in ARRAYS}
+    leaves, _ = jax.tree_util.tree_flatten_with_path(model.hyperparameters)
+    named |= {jax.tree_util.keystr(path).lstrip("."): leaf for path, leaf in leaves}
+    about = {
+        "points": model.points,
+        "score": list(model.score),
+        "remarks": list(model.remarks),
+        "kernel": describe(model.kernel),
+        "kinds": list(model.kinds),
+    }
+    return {name: np.asarray(array) for name, array in named.items()}, about
+
+
+def from_arrays(arrays: dict[str, np.ndarray], about: dict[str, Any], known: dict[str, type] | None = None) -> Model:
+    """The model that `to_arrays` described; `known` are the classes of the user's own kernels.
+
+    Raises:
+        UserError: If its kernel is of an unknown class.
+        KeyError, TypeError, ValueError: If something is missing or does not fit.
+    """
+    if "expression" in about["kernel"]:  # format 3
+        kernel, kinds = parse(about["kernel"]["expression"]), tuple(about["kernel"]["kinds"])
+        names = [*_names_of_format_3(kernel, "kernel"), "log_noise"]
+    else:
+        kernel, kinds = rebuild(about["kernel"], {**KERNELS, **(known or {})}), tuple(about["kinds"])
+        names = None
+    like = initial(kernel, np.ones((1, arrays["z"].shape[2])), kinds).centre
+    paths, structure = jax.tree_util.tree_flatten_with_path(like)
+    names = names or [jax.tree_util.keystr(path).lstrip(".") for path, _ in paths]
+    theta: Hyperparameters = structure.unflatten([arrays[name] for name in names])
+    posterior = Posterior(kernel, theta.kernel, *(arrays[name] for name in ARRAYS))  # pyright: ignore
+    return Model(kernel, kinds, theta, posterior, about["points"], tuple(about["score"]), tuple(about["remarks"]))
+
+
+def _names_of_format_3(kernel: Kernel, prefix: str) -> list[str]:
+    """The names of a kernel's arrays in files of format 3, in the order of its hyperparameters."""
+    if isinstance(kernel, Product):
+        return [n for i, k in enumerate(kernel.factors) for n in _names_of_format_3(k, f"{prefix}.factors[{i}]")]
+    if isinstance(kernel, Sum):
+        return [n for i, k in enumerate(kernel.terms) for n in _names_of_format_3(k, f"{prefix}.terms[{i}]")]
+    scales = "log_lengthscales" if isinstance(kernel, SE) else "log_scales"
+    return [f"{prefix}.{scales}", f"{prefix}.log_scale"]

@@ -1,0 +1,159 @@
+"""Elementary kernels: squared exponential, polynomial, linear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from vfpilco.common.checks import check_integer
+from vfpilco.model.kernels.base import (
+    HYPERPRIOR_STD,
+    Cross,
+    GPInputs,
+    Hyperprior,
+    Kernel,
+    Params,
+    Points,
+    Rows,
+    Weights,
+    check_selection,
+)
+
+
+@dataclass(frozen=True)
+class ScaledKernel(Kernel):
+    """A kernel with one scale per entry of x̃ and a signal; an entry that takes no part has an infinite scale."""
+
+    on: tuple[str, ...] = ()
+    """The entries it acts on: positions, angles, rates, inputs, features; all but features if empty."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "on", (self.on,) if isinstance(self.on, str) else tuple(self.on))
+        check_selection(self.on)
+
+    def unit(self, inputs: GPInputs) -> np.ndarray:
+        """The unit of every entry: scales start at three times that."""
+        return inputs.spread
+
+    def hyperprior(self, inputs: GPInputs, log_scale: float = 0.0, free_scale: bool = True) -> Hyperprior:
+        """Scales of three times the spread of the data."""
+        chosen = inputs.selected(self.on)
+        log_scales = np.where(chosen, np.log(3 * self.unit(inputs)), np.inf)
+        centre = {"log_lengthscales": log_scales, "log_scale": np.array(log_scale)}
+        width = {"log_lengthscales": HYPERPRIOR_STD * chosen, "log_scale": np.array(HYPERPRIOR_STD * free_scale)}
+        return Hyperprior(centre, width)
+
+
+@dataclass(frozen=True)
+class SE(ScaledKernel):
+    """k(x, z) = λ² exp(-½ Σ_d (x_d - z_d)² / ℓ_d²), one lengthscale per input entry (Eq. 2): squared exponential.
+
+    Example:
+        >>> SE() * Poly(1, on=("rates", "inputs"))
+        SE() * Poly(1, on=('rates', 'inputs'))
+    """
+
+    def __repr__(self) -> str:
+        return f"SE({_on(self.on)})"
+
+    def lengthscales(self, params: Params) -> np.ndarray:
+        return np.exp(params["log_lengthscales"])
+
+    def cross(self, params: Params, x: Rows, z: Points) -> Cross:
+        """k(x, z) for every pair; the square is expanded so that the work is one matrix product."""
+        inverse = jnp.exp(-params["log_lengthscales"])
+        x, z = x * inverse, z * inverse
+        exponent = x @ z.T - 0.5 * (x * x).sum(-1, keepdims=True) + (2 * params["log_scale"] - 0.5 * (z * z).sum(-1))
+        return jnp.exp(exponent)
+
+    def gradient(self, params: Params, x: Rows, z: Points, c: Weights, others: Cross | None = None) -> Rows:
+        """Σ_n c_n k(x, z_n) (z_n - x) / ℓ²; the compiler computes k only once."""
+        points = jnp.concatenate([jnp.ones((len(z), 1), z.dtype), z], axis=1)
+        sums = _weighted(times(self.cross(params, x, z), others), c, points)
+        return (sums[:, 1:] - sums[:, :1] * x) * jnp.exp(-2 * params["log_lengthscales"])
+
+    def diagonal(self, params: Params, x: Rows) -> Float[Array, "M"]:
+        return jnp.full(x.shape[0], jnp.exp(2 * params["log_scale"]), x.dtype)
+
+    def diagonal_gradient(self, params: Params, x: Rows) -> Rows:
+        return jnp.zeros_like(x)
+
+
+@dataclass(frozen=True)
+class Poly(ScaledKernel):
+    """k(x, z) = λ² (1 + Σ_d x_d z_d / s_d²)^degree."""
+
+    degree: int = 1
+    """The power."""
+    on: tuple[str, ...] = field(default=(), kw_only=True)
+    """The entries it acts on, as for all kernels."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_integer("degree", self.degree, 1)
+
+    def __repr__(self) -> str:
+        return f"Poly({self.degree}{', ' if self.on else ''}{_on(self.on)})"
+
+    @property
+    def offset(self) -> float:
+        """What is added before the power is taken."""
+        return 1.0
+
+    def cross(self, params: Params, x: Rows, z: Points) -> Cross:
+        base = self.offset + x @ (z * jnp.exp(-2 * params["log_lengthscales"])).T
+        return jnp.exp(2 * params["log_scale"]) * base**self.degree
+
+    def gradient(self, params: Params, x: Rows, z: Points, c: Weights, others: Cross | None = None) -> Rows:
+        """Σ_n c_n n λ² (1 + Σ_d x_d z_d / s_d²)^(n-1) z_n / s²."""
+        z_s = z * jnp.exp(-2 * params["log_lengthscales"])
+        if self.degree > 1:
+            others = times((self.offset + x @ z_s.T) ** (self.degree - 1), others)
+        if others is None:
+            others = jnp.ones((len(x), len(z)), x.dtype)
+        return _weighted(others, c, self.degree * jnp.exp(2 * params["log_scale"]) * z_s)
+
+    def diagonal(self, params: Params, x: Rows) -> Float[Array, "M"]:
+        base = self.offset + (x * x * jnp.exp(-2 * params["log_lengthscales"])).sum(-1)
+        return jnp.exp(2 * params["log_scale"]) * base**self.degree
+
+    def diagonal_gradient(self, params: Params, x: Rows) -> Rows:
+        x_s = x * jnp.exp(-2 * params["log_lengthscales"])
+        base = self.offset + (x * x_s).sum(-1, keepdims=True)
+        return 2 * self.degree * jnp.exp(2 * params["log_scale"]) * base ** (self.degree - 1) * x_s
+
+
+@dataclass(frozen=True)
+class Linear(Poly):
+    """k(x, z) = λ² Σ_d x_d z_d / s_d²."""
+
+    degree: int = field(default=1, init=False, repr=False)
+
+    def __repr__(self) -> str:
+        return f"Linear({_on(self.on)})"
+
+    @property
+    def offset(self) -> float:
+        """Nothing: a linear kernel is zero at zero."""
+        return 0.0
+
+    def unit(self, inputs: GPInputs) -> np.ndarray:
+        """The root mean square: a cosine near 1 has a small spread, in units of which slopes would be huge."""
+        return inputs.size
+
+
+def times(k: Array, others: Array | None) -> Array:
+    """The product with `others`, if there are any."""
+    return k if others is None else k * others
+
+
+def _weighted(k: Array, c: Array, points: Array) -> Array:
+    """Σ_n k_mn c_n points_n, or with separate weights c_mn for every row."""
+    return k @ (c[:, None] * points) if c.ndim == 1 else (k * c) @ points
+
+
+def _on(on: tuple[str, ...]) -> str:
+    return f"on={on!r}" if on else ""

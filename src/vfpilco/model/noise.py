@@ -1,0 +1,69 @@
+"""The noise of what the GPs learn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+
+@runtime_checkable
+class NoiseModel(Protocol):
+    """How the errors of the measurements become the noise of the GPs' targets; immutable and hashable."""
+
+    def mixing(
+        self, weights: list[float], t: np.ndarray, q: np.ndarray, std: np.ndarray | None
+    ) -> Float[np.ndarray, "C N E"] | None:
+        """How measurement errors, column by column, add up in the targets, row by row.
+
+        Args:
+            weights: The weights of the errors at t+1, t and t-1 in the target of sample t.
+            t: The sample of every target.
+            q: The measured positions of the trial that have a GP, (samples, J).
+            std: The sensor's standard deviation at these positions: (J,), (samples, J), or None if it is unknown.
+
+        Returns:
+            A matrix per GP, or one for all; None if every target has noise of its own.
+        """
+        ...
+
+    def least_noise(self, weights: list[float]) -> float:
+        """The least noise of a target, relative to that of a single measurement."""
+        ...
+
+
+@dataclass(frozen=True)
+class WhiteNoise:
+    """Every target has independent noise, as in the paper."""
+
+    def mixing(self, weights: list[float], t: np.ndarray, q: np.ndarray, std: np.ndarray | None) -> None:
+        return None
+
+    def least_noise(self, weights: list[float]) -> float:
+        """x̃ contains nothing of the error of the position that is reached."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class CorrelatedNoise:
+    """Targets share the errors of the measurements they are made of.
+
+    All measurements are equally good, and one matrix serves all GPs, unless the sensor's error depends on the motion:
+    then those of fast movements are worse.
+    """
+
+    def mixing(
+        self, weights: list[float], t: np.ndarray, q: np.ndarray, std: np.ndarray | None
+    ) -> Float[np.ndarray, "C N E"]:
+        rows, matrix = np.arange(len(t)), np.zeros((len(t), len(q)))
+        for i, weight in enumerate(weights):
+            matrix[rows, t + 1 - i] = weight
+        if std is None or std.ndim == 1:
+            return matrix[None]
+        return matrix * std.T[:, None, :]
+
+    def least_noise(self, weights: list[float]) -> float:
+        """The errors of all measurements in a target."""
+        return float(np.linalg.norm(weights))

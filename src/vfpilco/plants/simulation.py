@@ -1,0 +1,114 @@
+"""Plants that are simulated from their equations of motion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from vfpilco.common.random import NumpyRandom
+from vfpilco.tasks.sensors import Sensor
+
+
+class Sensed:
+    """The measuring part of a simulated plant: its sensor and the sensor's memory."""
+
+    sensor: Sensor
+    rng: np.random.Generator
+    sensing: Any = ()
+    """The sensor's memory."""
+
+    @property
+    def true_positions(self) -> np.ndarray:
+        """The positions without the sensor's error."""
+        raise NotImplementedError
+
+    def first_measurement(self) -> np.ndarray:
+        """Measure at the start of a trial, with a new memory of the sensor."""
+        self.sensing = self.sensor.begin(self.true_positions)
+        return self.measurement()
+
+    def measurement(self) -> np.ndarray:
+        """Measure the positions."""
+        measured, self.sensing = self.sensor.observe(self.sensing, self.true_positions, NumpyRandom(self.rng))
+        return measured
+
+
+class SimulatedPlant(Sensed):
+    """A plant integrated from its equations of motion and measured by a sensor.
+
+    A subclass sets `positions`, the number of positions, and defines `derivative`, the time derivative of `[q, q']`.
+    The input is held between samples; classical Runge-Kutta with `substeps` steps per sample.
+
+    Two imperfections of real rigs can be simulated: inputs take effect `latency` seconds after their sample, and
+    samples are taken too early or too late by `jitter` seconds (standard deviation), at most by 0.4 sampling times.
+    """
+
+    positions: int
+
+    def __init__(
+        self,
+        sampling_time: float,
+        sensor: Sensor,
+        start_std: float = 0.0,
+        substeps: int = 20,
+        latency: float = 0.0,
+        jitter: float = 0.0,
+    ) -> None:
+        self.sampling_time, self.sensor, self.start_std, self.substeps = sampling_time, sensor, start_std, substeps
+        self.latency, self.jitter = latency, jitter
+        self.state = np.zeros(2 * self.positions)
+        self.held: np.ndarray | None = None
+        self.late = 0.0
+        self.rng = np.random.default_rng(0)
+
+    def derivative(self, state: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """The time derivative of the state `[q, q']` under the input `u`."""
+        raise TypeError(f"{type(self).__name__} has no equations of motion: give it a method `derivative`.")
+
+    @property
+    def true_positions(self) -> np.ndarray:
+        """The positions without the sensor's error, for evaluating a trial; the learner never sees them."""
+        return self.state[: self.positions].copy()
+
+    @property
+    def true_velocities(self) -> np.ndarray:
+        """The velocities, which no sensor measures."""
+        return self.state[self.positions :].copy()
+
+    def reset(self, seed: int) -> np.ndarray:
+        self.rng = np.random.default_rng(seed)
+        self.state = np.zeros(2 * self.positions)
+        self.state[: self.positions] = self.start_std * self.rng.standard_normal(self.positions)
+        self.held, self.late = None, 0.0
+        return self.first_measurement()
+
+    def step(self, u: np.ndarray) -> np.ndarray:
+        late = 0.0
+        if self.jitter:
+            most = 0.4 * self.sampling_time
+            late = float(np.clip(self.jitter * self.rng.standard_normal(), -most, most))
+        duration = self.sampling_time + late - self.late
+        waiting = min(self.latency, duration)
+        if waiting:
+            self._move(np.zeros_like(u) if self.held is None else self.held, waiting)
+        self._move(u, duration - waiting)
+        self.held, self.late = u, late
+        return self.measurement()
+
+    def _move(self, u: np.ndarray, duration: float) -> None:
+        steps = max(round(self.substeps * duration / self.sampling_time), 1)
+        for _ in range(steps):
+            self.state = runge_kutta(self.derivative, self.state, u, duration / steps)
+
+    def stop(self) -> None:
+        """Do nothing: a simulation need not be stopped."""
+
+
+def runge_kutta(derivative, x: np.ndarray, u: np.ndarray, h: float) -> np.ndarray:
+    """One classical fourth-order Runge-Kutta step of length `h`."""
+    k1 = derivative(x, u)
+    k2 = derivative(x + h / 2 * k1, u)
+    k3 = derivative(x + h / 2 * k2, u)
+    k4 = derivative(x + h * k3, u)
+    return x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)

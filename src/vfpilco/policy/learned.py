@@ -1,0 +1,149 @@
+"""The learned policy as it runs on the machine: called with measured positions, it keeps its own window."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from vfpilco.common.components import classes, describe, rebuild
+from vfpilco.common.errors import UserError
+from vfpilco.common.files import Damaged, read_arrays, write_arrays
+from vfpilco.data.trial import unwrap
+from vfpilco.policy.base import Params, Policy, PolicyInputs
+from vfpilco.policy.format3 import policy_of_format_3
+from vfpilco.policy.limits import Slew
+from vfpilco.policy.mlp import MLP
+from vfpilco.policy.rbf import RBF, LinearRBF
+from vfpilco.state.base import Signals, State
+from vfpilco.state.filtered import Filtered, FullState
+from vfpilco.state.filters import Kalman, LowPass
+from vfpilco.state.window import VelocityFree
+
+COMPONENTS: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (RBF, LinearRBF, MLP, PolicyInputs, VelocityFree, Filtered, FullState, LowPass, Kalman, Signals, Slew)
+}
+"""The classes that a policy file may name."""
+
+
+class LearnedPolicy:
+    """A learned policy as it runs on the machine: plain NumPy in float64, no JAX.
+
+    Call `reset()` before the first sample of a trial, then call the policy once per sample with the measured
+    positions. A policy that follows a `reference` moves on to its next row with every sample and stays at the last
+    one. With a `slew` limit inputs change no faster than that.
+
+    Example:
+        >>> policy = LearnedPolicy.load("runs/first/policy.safetensors")  # doctest: +SKIP
+        >>> policy.reset()  # doctest: +SKIP
+        >>> policy([0.0, 0.0])  # doctest: +SKIP
+        array([-1.69])
+    """
+
+    def __init__(
+        self,
+        state: State,
+        policy: Policy,
+        params: Params,
+        reference: np.ndarray | None = None,
+        slew: Slew | None = None,
+    ) -> None:
+        self.state, self.policy, self.slew = state, policy, slew
+        self.reference = None if reference is None else np.asarray(reference, dtype=np.float64)
+        self.params = {name: np.asarray(value) for name, value in params.items()}
+        self._exact = {name: value.astype(np.float64) for name, value in self.params.items()}
+        self._last: np.ndarray | None = None
+        self._memory: Any = None
+        self._samples = 0
+        self._before: np.ndarray | None = None
+
+    def reset(self) -> None:
+        """Forget the positions seen so far: the next one is taken as the start, at rest."""
+        self._last = self._memory = self._before = None
+        self._samples = 0
+
+    @property
+    def measures(self) -> int:
+        """How many numbers are to be given: the positions, and for a policy of the full state also their velocities."""
+        return self.state.signals.d_q * (2 if self.state.full_state else 1)
+
+    def __call__(self, measured: ArrayLike) -> Float[np.ndarray, "d_u"]:
+        """The inputs to apply now that these positions have been measured."""
+        measured = np.asarray(measured, dtype=np.float64)
+        if measured.shape != (self.measures,):
+            raise UserError(f"A policy of {self.measures} measurements was given an array of shape {measured.shape}.")
+        if self._last is None:
+            self._memory = self.state.begin(measured)
+        else:
+            turning = self.state.signals.angles + (False,) * (self.measures - self.state.signals.d_q)
+            measured = unwrap(measured, self._last, turning)
+            # The policy input holds positions only (Eq. 7), so the inputs in this memory are never read.
+            self._memory = self.state.push(self._memory, measured, np.zeros(self.state.signals.d_u))
+        self._last = measured
+        x = self.state.policy_input(self._memory)
+        if self.reference is not None:
+            goal = self.reference[min(self._samples, len(self.reference) - 1)]
+            x = np.concatenate([x, goal - measured[: self.state.signals.d_q]])
+        self._samples += 1
+        u = self.policy(self._exact, x)
+        if self.slew is not None:
+            u = self._before = self.slew(u, np.zeros_like(u) if self._before is None else self._before)
+        return u
+
+    def after(self, histories: Float[np.ndarray, "N samples d"], sample: int = 0) -> Float[np.ndarray, "N d_u"]:
+        """The inputs after each of N histories of measurements with unwrapped angles; independent of `reset()`.
+
+        A policy that follows a reference uses the row of `sample`. The slew limit is not applied.
+        """
+        memory = self.state.begin(histories[:, 0])
+        for measured in histories[:, 1:].swapaxes(0, 1):
+            memory = self.state.push(memory, measured, np.zeros((len(measured), self.state.signals.d_u)))
+        x = self.state.policy_input(memory)
+        if self.reference is not None:
+            goal = self.reference[min(sample, len(self.reference) - 1)]
+            x = np.concatenate([x, goal - histories[:, -1, : self.state.signals.d_q]], axis=-1)
+        return self.policy(self._exact, x)
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy to one safetensors file: its arrays, and as metadata what is needed to rebuild it."""
+        state = dataclasses.replace(self.state, bound=self.state.signals.for_policy)  # pyright: ignore
+        description = {"state": describe(state), "policy": describe(self.policy), "slew": describe(self.slew)}
+        arrays = dict(self.params) if self.reference is None else {**self.params, "reference": self.reference}
+        write_arrays(Path(path), arrays, {"vfpilco_policy": description})
+
+    @staticmethod
+    def load(path: str | Path, *components: Any) -> LearnedPolicy:
+        """Read a policy written by `save`.
+
+        Args:
+            path: The file.
+            components: If the policy or the state is of a class of your own, an object of that class.
+
+        Raises:
+            UserError: If there is no such file, if it is damaged, or if it names an unknown class.
+        """
+        try:
+            params, about = read_arrays(Path(path))
+            loaded = _rebuilt(params, about["vfpilco_policy"], {**COMPONENTS, **classes(*components)})
+            if not np.all(np.isfinite(loaded(np.zeros(loaded.measures)))):
+                raise ValueError("its inputs are not finite")
+        except FileNotFoundError as error:
+            raise UserError(f"There is no policy file {path}: learn one first.") from error
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise Damaged(f"{path} is not a policy of vfpilco or is damaged ({error})") from error
+        loaded.reset()
+        return loaded
+
+
+def _rebuilt(params: Params, description: dict[str, Any], known: Mapping[str, type]) -> LearnedPolicy:
+    reference = params.pop("reference", None)
+    if "representation" in description:
+        description = policy_of_format_3(description)
+    state, policy, slew = (rebuild(description[name], known) for name in ("state", "policy", "slew"))
+    return LearnedPolicy(state, policy, params, reference, slew)

@@ -1,0 +1,1 @@
+"""Simulated particles and the optimisation of policies on them."""

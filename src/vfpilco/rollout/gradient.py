@@ -1,0 +1,154 @@
+"""Gradient steps: Adam on the particles' expected cost, spread over the devices."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Array, Float
+
+from vfpilco.model.posterior import Posterior
+from vfpilco.policy.base import Params
+from vfpilco.rollout.particles import Simulator
+
+Tree = TypeVar("Tree")
+
+
+class Sampling(NamedTuple):
+    """How the gradient is estimated; fixed when it is compiled."""
+
+    particles: int
+    shards: int
+    clip: float = 0.0
+
+
+def adam(clip: float) -> optax.GradientTransformation:
+    """Adam's directions, from gradients that are clipped at `clip` times their mean length (0: never)."""
+    return optax.chain(clipped(clip), optax.scale_by_adam()) if clip else optax.scale_by_adam()
+
+
+def clipped(times: float) -> optax.GradientTransformation:
+    """Gradients no longer than `times` their running mean length.
+
+    One diverging particle makes a gradient some thousand times longer than the others: it would move the policy
+    anywhere, and Adam would take tiny steps for long afterwards.
+    """
+
+    def init(params: Any) -> Array:
+        return jnp.zeros((), jax.tree.leaves(params)[0].dtype)
+
+    def update(gradient: Any, mean: Any, params: Any = None) -> tuple[Any, Array]:
+        length = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(gradient)))
+        most = jnp.where(mean > 0, times * mean, length)
+        factor = jnp.where(length > most, most / length, 1)
+        mean = jnp.where(mean > 0, 0.95 * mean + 0.05 * jnp.minimum(length, most), length)
+        return jax.tree.map(lambda leaf: leaf * factor, gradient), mean.astype(length.dtype)
+
+    return optax.GradientTransformation(init, update)  # pyright: ignore[reportArgumentType]
+
+
+class AdamState(NamedTuple):
+    """Parameters, Adam's moments and the random key: everything that a gradient step needs and changes."""
+
+    params: Params
+    moments: Any
+    key: Array
+
+
+def begin(params: Params, key: Array, shards: int, clip: float = 0.0) -> AdamState:
+    """A fresh optimisation from `params`."""
+    return replicate(AdamState(params, adam(clip).init(params), key), shards)
+
+
+def replicate(tree: Tree, shards: int) -> Tree:
+    """The same arrays on every device that takes part, as `gradient_steps` returns them, so that it compiles once."""
+    return jax.device_put(tree, NamedSharding(mesh(shards), PartitionSpec()))
+
+
+def mesh(shards: int) -> Mesh:
+    """As many devices as the shards can be distributed over evenly."""
+    devices = jax.devices()
+    used = max(n for n in range(1, min(shards, len(devices)) + 1) if shards % n == 0)
+    return Mesh(np.array(devices[:used]), ("particles",))
+
+
+def cost_and_gradient(
+    simulator: Simulator, params: Params, posterior: Posterior, key: Array, particles: int, dropout: Any
+) -> tuple[Float[Array, ""], Params]:
+    """Ĵ(θ) of Eq. 5 and its gradient, over `particles` particles."""
+
+    def expected_cost(params: Params) -> Array:
+        return simulator.expected_cost(simulator.rollout(params, posterior, key, particles, dropout))
+
+    return jax.value_and_grad(expected_cost)(params)
+
+
+class Objective(NamedTuple):
+    """What is optimised, apart from the parameters: the model, and the learning-rate multiplier of every parameter."""
+
+    posterior: Posterior
+    multipliers: Params
+
+    @staticmethod
+    def of(posterior: Posterior, params: Params, multipliers: Params | None, shards: int) -> Objective:
+        """On every device, in the precision of the parameters; multipliers are 1 if there are none."""
+        if multipliers is None:
+            multipliers = jax.tree.map(jnp.ones_like, params)
+        cast = jax.tree.map(lambda p, multiplier: jnp.asarray(multiplier, p.dtype), params, multipliers)
+        return replicate(Objective(posterior, cast), shards)
+
+
+@partial(jax.jit, static_argnames=("simulator", "sampling"))
+def gradient_steps(
+    simulator: Simulator,
+    state: AdamState,
+    objective: Objective,
+    schedule: tuple[Float[Array, "steps"], Float[Array, "steps"]],
+    sampling: Sampling,
+) -> tuple[AdamState, Float[Array, "steps"]]:
+    """Make one gradient step per entry of the schedule.
+
+    Args:
+        simulator: The particle simulation.
+        state: Where the optimisation is.
+        objective: The model, and the learning-rate multipliers.
+        schedule: The learning rate and the dropout rate of every step.
+        sampling: How the gradient is estimated.
+
+    Returns:
+        The state after the last step, and the cost at every step.
+    """
+    devices = mesh(sampling.shards)
+    local, per_shard = sampling.shards // devices.size, sampling.particles // sampling.shards
+
+    def steps(index: Array, state: AdamState, objective: Objective, schedule: tuple[Array, Array]):
+        def one(state: AdamState, scheduled: tuple[Array, Array]) -> tuple[AdamState, Array]:
+            rate, dropout = scheduled
+            key, now = jax.random.split(state.key)
+
+            def shard(i: Array) -> tuple[Array, Params]:
+                key = jax.random.fold_in(now, i)
+                return cost_and_gradient(simulator, state.params, objective.posterior, key, per_shard, dropout)
+
+            parts = jax.lax.map(shard, index) if local > 1 else jax.tree.map(lambda x: x[None], shard(index[0]))
+            cost, gradient = jax.tree.map(lambda x: jax.lax.pmean(x.mean(0), "particles"), parts)
+            updates, moments = adam(sampling.clip).update(gradient, state.moments)
+            params = jax.tree.map(lambda p, d, m: p - rate * m * d, state.params, updates, objective.multipliers)
+            return AdamState(params, moments, key), cost
+
+        return jax.lax.scan(one, state, schedule)
+
+    same = PartitionSpec()
+    spread = jax.shard_map(
+        steps,
+        mesh=devices,
+        in_specs=(PartitionSpec("particles"), same, same, same),
+        out_specs=same,
+        check_vma=False,
+    )
+    return spread(jnp.arange(sampling.shards), state, objective, schedule)

@@ -1,0 +1,151 @@
+"""The policy optimisation of one trial: gradient steps in chunks, until the schedule ends or the cost converges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from vfpilco.common import interrupts
+from vfpilco.common.errors import UserError
+from vfpilco.data.watcher import Watcher
+from vfpilco.model.posterior import Posterior
+from vfpilco.policy.base import Params
+from vfpilco.rollout.gradient import AdamState, Objective, Sampling, begin, gradient_steps, replicate
+from vfpilco.rollout.particles import Simulator
+from vfpilco.rollout.schedule import Phase, chunk_size, phases
+from vfpilco.rollout.settings import OptimiserSettings
+
+RETRIES = 10
+"""How often a chunk with a cost that is not finite is drawn again before the policy itself is."""
+
+
+class OptimiserState(NamedTuple):
+    """Where an optimisation is between two chunks: everything that is needed to continue it, to the bit."""
+
+    redraw: int
+    """How often the policy was drawn again."""
+    phase: int
+    begun: int
+    """How many steps had been made when this phase began."""
+    adam: AdamState
+    costs: Float[np.ndarray, "steps"]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All of it, by name."""
+        raw = self._replace(adam=self.adam._replace(key=jax.random.key_data(self.adam.key)))
+        leaves, _ = jax.tree_util.tree_flatten_with_path(raw)
+        return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+
+    def restored(self, arrays: dict[str, np.ndarray], shards: int) -> OptimiserState:
+        """The one that gave `arrays`, of an optimisation like this one; `ValueError` if it was of another."""
+        shapes = {name: (array.dtype, array.shape[1:]) for name, array in self.arrays().items()}
+        if {name: (array.dtype, array.shape[1:]) for name, array in arrays.items()} != shapes:
+            raise ValueError("it is of another optimisation")
+        names, structure = list(shapes), jax.tree.structure(self)
+        raw = jax.tree.unflatten(structure, [arrays[name] for name in names])
+        adam = raw.adam._replace(key=jax.random.wrap_key_data(jnp.asarray(raw.adam.key)))
+        numbers = {name: int(getattr(raw, name)) for name in ("redraw", "phase", "begun")}
+        return raw._replace(adam=replicate(adam, shards), **numbers)
+
+
+class Optimised(NamedTuple):
+    """An optimised policy and the cost at every gradient step."""
+
+    params: Params
+    costs: Float[np.ndarray, "steps"]
+
+
+@dataclass(frozen=True)
+class Optimisation:
+    """The policy optimisation of one trial: what is optimised, from where, and how."""
+
+    simulator: Simulator
+    posterior: Posterior
+    """The learned dynamics, in the precision of the particles."""
+    settings: OptimiserSettings
+    key: Array
+    """Fixes all randomness."""
+    before: Params | None = None
+    """The policy to start from; a fresh one if there is none."""
+    multipliers: Callable[[Params], Params] | None = None
+    """Gives the learning-rate multiplier of every parameter; 1 if there is none."""
+
+    def start(self, redraw: int = 0) -> OptimiserState:
+        """The beginning, from the policy before, or from a fresh one if there is none or it led nowhere."""
+        settings = self.settings
+        k_init, k_run = jax.random.split(jax.random.fold_in(self.key, redraw))
+        params = self.simulator.policy.init(k_init) if self.before is None or redraw else self.before
+        params = jax.tree.map(lambda leaf: jnp.asarray(leaf, settings.precision), params)
+        adam = begin(params, k_run, settings.shards, settings.clip)
+        return OptimiserState(redraw, 0, 0, adam, np.empty(0, settings.precision))
+
+    def run(
+        self,
+        watch: Watcher,
+        now: OptimiserState | None = None,
+        checkpoint: Callable[[OptimiserState], None] = lambda state: None,
+    ) -> Optimised:
+        """Optimise to the end.
+
+        Args:
+            watch: Is informed about progress.
+            now: Where an earlier call was, as it was passed to `checkpoint`; the beginning if not given.
+            checkpoint: Called after every chunk of steps.
+
+        Raises:
+            UserError: If the expected cost is never finite.
+        """
+        plan, settings = phases(self.settings), self.settings
+        now = now or self.start()
+        factors = None if self.multipliers is None else self.multipliers(now.adam.params)
+        objective = Objective.of(self.posterior, now.adam.params, factors, settings.shards)
+        chunk = chunk_size(self.simulator, settings)
+        while now.phase < len(plan):
+            interrupts.check()
+            phase, made = plan[now.phase], len(now.costs) - now.begun
+            if made >= phase.steps or phase.converged(now.costs[now.begun :], settings.tolerance):
+                now = now._replace(phase=now.phase + 1, begun=len(now.costs))
+                continue
+            steps = min(chunk, phase.steps - made)
+            tried = self._finite_chunk(now.adam, objective, phase._replace(steps=steps), watch)
+            if tried is None:
+                now = self._redrawn(now, watch)
+                continue
+            adam, costs = tried
+            now = now._replace(adam=adam, costs=np.concatenate([now.costs, costs]))
+            planned = sum(past.steps for past in plan[: now.phase]) + made + steps
+            watch.step(planned, settings.steps, float(costs[-10:].mean()))
+            checkpoint(now)
+        return Optimised(jax.tree.map(np.asarray, now.adam.params), now.costs)
+
+    def _redrawn(self, now: OptimiserState, watch: Watcher) -> OptimiserState:
+        watch.note("The expected cost was repeatedly not finite: a new initial policy is drawn.")
+        if now.redraw + 1 >= RETRIES:
+            raise UserError(
+                "The expected cost was never finite, whatever the policy: check that the cost function is finite and "
+                "smooth everywhere, or lower --learning-rate."
+            )
+        return self.start(now.redraw + 1)
+
+    def _finite_chunk(
+        self, adam: AdamState, objective: Objective, phase: Phase, watch: Watcher
+    ) -> tuple[AdamState, np.ndarray] | None:
+        """The steps of `phase`, drawn again where a cost or parameter is not finite; None if that never helps."""
+        settings = self.settings
+        schedule = tuple(np.full(phase.steps, value, settings.precision) for value in (phase.rate, phase.dropout))
+        sampling = Sampling(settings.particles, settings.shards, float(settings.clip))
+        for retry in range(RETRIES + 1):
+            start = adam if retry == 0 else adam._replace(key=jax.random.fold_in(adam.key, retry))
+            after, cost = gradient_steps(self.simulator, start, objective, schedule, sampling)  # pyright: ignore
+            cost = np.asarray(cost)
+            if np.all(np.isfinite(cost)) and all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(after.params)):
+                return after, cost
+            if retry == 0:
+                watch.note("The expected cost was not finite: the same steps are repeated with other particles.")
+        return None

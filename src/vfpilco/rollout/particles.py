@@ -1,0 +1,128 @@
+"""Simulating particles through the learned dynamics: simulated measurements, policy, sampled GP step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from vfpilco.common.random import JaxRandom
+from vfpilco.model.dynamics import Dynamics
+from vfpilco.model.posterior import Posterior, predict
+from vfpilco.policy.base import Params, Policy
+from vfpilco.policy.limits import Slew
+from vfpilco.tasks.start import Start
+
+
+class Rollout(NamedTuple):
+    """Particle trajectories, time first."""
+
+    q: Float[Array, "samples M d_q"]
+    u: Float[Array, "steps M d_u"]
+    cost: Float[Array, "samples M"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulator:
+    """Everything about a particle simulation that does not change during an optimisation."""
+
+    dynamics: Dynamics
+    """What the GPs predict, and through which sensor the policy sees it."""
+    policy: Policy
+    start: Start
+    cost: Callable[..., Any]
+    horizon: int
+    reference: tuple[tuple[float, ...], ...] | None = None
+    """Positions to follow, r_0 … r_T: the policy also sees the errors r_t - q̄_t, the cost is that of q and r."""
+    slew: Slew | None = None
+    """How fast inputs may change."""
+    penalty: tuple[float, ...] | None = None
+    """What the square of every input costs during the optimisation."""
+    gradient_decay: float = 1.0
+    """Factor on the gradient per sample that it is propagated back."""
+    persistence: float = 0.0
+    """Correlation of a particle's model error from one step to the next; 0 draws it anew at every step."""
+
+    def expected_cost(self, rollout: Rollout) -> Float[Array, ""]:
+        """Ĵ(θ) of Eq. 5, plus the penalty on the inputs."""
+        cost = rollout.cost.mean(1).sum()
+        if self.penalty is None:
+            return cost
+        return cost + (rollout.u**2 @ jnp.asarray(self.penalty, rollout.u.dtype)).mean(1).sum()
+
+    def rollout(self, params: Params, posterior: Posterior, key: Array, particles: int, dropout: Any = None) -> Rollout:
+        """Simulate `particles` trajectories; differentiable in `params` by reparametrisation.
+
+        At each step (Sec. III-B): q̄_t is measured, u_t = π(x*(q̄)), Δq_t ~ GP(x̃_t) from the true positions; the cost
+        is that of the true positions.
+        """
+        dtype, state, sensor = posterior.a.dtype, self.dynamics.state, self.dynamics.sensor
+        k_start, k_noise, k_step, k_keep = jax.random.split(key, 4)
+        q0 = self.start.sample(JaxRandom(k_start, dtype), particles)
+        noise = sensor.noise(JaxRandom(k_noise, dtype), (self.horizon, *q0.shape))
+        gauss = jax.random.normal(k_step, (self.horizon, particles, posterior.joints), dtype)
+        gauss = persistent(gauss, self.persistence)
+        keep = None if dropout is None else self.policy.dropout(k_keep, particles, dropout, dtype)
+        r = None if self.reference is None else jnp.asarray(self.reference, dtype)[:, None, :]
+
+        def step(carry: Any, drawn: Any) -> tuple[Any, Any]:
+            if self.gradient_decay != 1:
+                carry = decay(carry, self.gradient_decay)
+            x, memory, sensing, measured, before = carry  # pyright: ignore[reportGeneralTypeIssues]
+            e, z, goal = drawn
+            seen = state.policy_input(memory)
+            seen = seen if goal is None else jnp.concatenate([seen, goal - measured[:, : q0.shape[1]]], axis=-1)
+            u = self.policy(params, seen, keep)
+            u = u if self.slew is None else self.slew(u, before)
+            mean, variance = predict(posterior, state.gp_input(x, u))
+            x = state.advance(x, u, self.dynamics.mean(x, u) + mean + jnp.sqrt(variance) * z)
+            observed, sensing = sensor.measure(sensing, state.positions(x), e)
+            measured = state.measured(x, observed)
+            before = None if self.slew is None else u
+            return (x, state.push(memory, measured, u), sensing, measured, before), (state.positions(x), u)
+
+        rest = state.rest(q0)
+        observed, sensing = sensor.measure(sensor.begin(q0), q0, jax.tree.map(lambda rows: rows[0], noise))
+        measured = state.measured(rest, observed)
+        # The measurement drawn at step t is that of q_{t+1}; the last one is never seen.
+        later = jax.tree.map(lambda rows: jnp.concatenate([rows[1:], rows[:1]]), noise)
+        before = None if self.slew is None else jnp.zeros((particles, state.signals.d_u), dtype)
+        first = (rest, state.begin(measured), sensing, measured, before)
+        _, (q, u) = jax.lax.scan(step, first, (later, gauss, None if r is None else r[:-1]))
+        q = jnp.concatenate([q0[None], q])
+        return Rollout(q, u, self.cost(q) if r is None else self.cost(q, r))
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def decay(tree: Any, factor: float) -> Any:
+    """The same arrays; gradients that are propagated back through them are multiplied by `factor`.
+
+    On an unstable machine the gradient of a late cost grows with every sample that it is propagated back, until noise
+    dominates it. With decay it covers the next 1 / (1 - factor) samples or so, and is reliable.
+    """
+    return tree
+
+
+decay.defvjp(
+    lambda tree, factor: (tree, None),
+    lambda factor, _, gradient: (jax.tree.map(lambda g: factor * g, gradient),),
+)
+
+
+def persistent(gauss: Float[Array, "T M d_q"], correlation: float) -> Float[Array, "T M d_q"]:
+    """Standard normal numbers, correlated in time: z_t = ρ z_{t-1} + √(1 - ρ²) ε_t."""
+    if correlation == 0:
+        return gauss
+    fresh = float(np.sqrt(1 - correlation**2))
+
+    def step(z: Array, epsilon: Array) -> tuple[Array, Array]:
+        z = (correlation * z + fresh * epsilon).astype(z.dtype)
+        return z, z
+
+    return jnp.concatenate([gauss[:1], jax.lax.scan(step, gauss[0], gauss[1:])[1]])

@@ -1,0 +1,75 @@
+"""The settings of the policy optimisation and of predictions."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from typing import Literal
+
+from vfpilco.common.checks import check_integer, check_number
+from vfpilco.common.errors import UserError, unknown
+
+PRECISIONS = ("float32", "float64")
+
+
+@dataclass(frozen=True)
+class OptimiserSettings:
+    """How a policy is optimised on the particles' expected cost."""
+
+    particles: int = 400
+    """Particles simulated per gradient step."""
+    steps: int = 600
+    """Gradient steps per trial, at most."""
+    tolerance: float = 0.002
+    """A phase of the optimisation ends early when the cost changes by less than this fraction in a fifth; 0: never."""
+    learning_rate: float = 0.01
+    """Adam's first step size."""
+    final_learning_rate: float = 0.0025
+    """Adam's last step size."""
+    dropout: float = 0.25
+    """Fraction of the basis functions that is dropped for each particle."""
+    gradient_decay: float = 0.97
+    """Factor on the gradient per sample that it is propagated back; below 1, costs far ahead count less (not exact)."""
+    clip: float = 0.0
+    """Gradients longer than this many times their running mean length are shortened to that; 0: never."""
+    input_penalty: float = 0.0
+    """Added to the cost of every sample during the optimisation: this times the mean of (u / u_max)²."""
+    precision: Literal["float32", "float64"] = "float32"
+    """Precision of the particle simulation; float64 is used where float32 is not enough. GP algebra is float64."""
+    shards: int = 2
+    """Parts that the particles are split into, one per core; part of the result's identity."""
+
+    def __post_init__(self) -> None:
+        for name in ("particles", "steps", "shards"):
+            check_integer(name, getattr(self, name), 1)
+        if self.particles % self.shards:
+            raise UserError(
+                f"shards must divide particles, got {self.shards} and {self.particles}: change one of them."
+            )
+        if not (isinstance(self.dropout, numbers.Real) and 0 <= self.dropout < 1):
+            raise UserError(f"dropout must be at least 0 and below 1, got {self.dropout!r}.")
+        check_number("tolerance", self.tolerance, 0, 1)
+        for name in ("learning_rate", "final_learning_rate"):
+            rate = getattr(self, name)
+            if not (isinstance(rate, numbers.Real) and 0 < float(rate) < 1):
+                raise UserError(f"{name} must be between 0 and 1, got {rate!r}: 0.01 is typical.")
+        if not (isinstance(self.gradient_decay, numbers.Real) and 0 < self.gradient_decay <= 1):
+            raise UserError(
+                f"gradient_decay must be more than 0 and at most 1 (exact gradients), got {self.gradient_decay!r}."
+            )
+        if not (isinstance(self.clip, numbers.Real) and (self.clip == 0 or 1 < self.clip < float("inf"))):
+            raise UserError(f"clip must be 0 (never) or more than 1, got {self.clip!r}: 3 is typical.")
+        check_number("input_penalty", self.input_penalty, 0, float("inf"), "0.01 is typical")
+        if self.precision not in PRECISIONS:
+            raise unknown("precision", str(self.precision), PRECISIONS)
+
+
+@dataclass(frozen=True)
+class PredictionSettings:
+    """How a trial is predicted."""
+
+    persistence: float = 0.7
+    """Correlation of a particle's model error from one step to the next when a trial is predicted (not optimised)."""
+
+    def __post_init__(self) -> None:
+        check_number("persistence", self.persistence, 0, 1)

@@ -1,0 +1,1 @@
+"""What a run writes to disk: the run folder, trial files, checkpoints, the lock."""

@@ -1,0 +1,394 @@
+"""The run folder: everything a run writes, in files that other programs can read.
+
+| file                             | content                                                                  |
+|----------------------------------|--------------------------------------------------------------------------|
+| run.json                         | task, settings, seed, versions                                           |
+| results.jsonl                    | a line per execution on the plant                                        |
+| timings.jsonl                    | all durations; only the report repeats them                              |
+| report.html                      | a page that shows the run                                                |
+| trials/000.csv …                 | every execution: t, positions as measured, inputs as applied             |
+| policies/001.safetensors …       | the policy of trial 1, 2, …; policy.safetensors is the last one          |
+| models/001.safetensors …         | hyperparameters and posterior behind policy 1, 2, …                      |
+| optimisations/001.safetensors …  | the expected cost at every gradient step                                 |
+| predictions/001.safetensors …    | the particles that predicted trial 1, 2, …                               |
+| trials/000.timing.csv …          | when every sample came, of a machine that is driven in real time         |
+| checkpoint.safetensors           | state of the current optimisation                                        |
+
+One learner at a time writes to a folder. A file is complete or absent, and contains a checksum; a file that was changed
+or replaced since (a link, a pipe, another length, other bits) is refused by name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from vfpilco.common.components import classes
+from vfpilco.common.errors import UserError
+from vfpilco.common.files import FORMAT, Damaged, from_json, read_arrays, read_file, to_json, write_arrays, write_file
+from vfpilco.data.records import from_json_types, to_json_types
+from vfpilco.data.results import Timing, TrialResult
+from vfpilco.data.trial import Trial
+from vfpilco.policy.learned import LearnedPolicy
+from vfpilco.storage import lock
+from vfpilco.storage.header import RunHeader
+from vfpilco.storage.store import About, Arrays, Artifact, Store
+from vfpilco.storage.trialfile import (
+    NoLog,
+    TrialLog,
+    is_complete,
+    read_log,
+    read_trial,
+    trial_to_csv,
+    true_columns,
+    write_log,
+)
+from vfpilco.tasks.task import Task
+
+T = TypeVar("T")
+LEFTOVER = ".*.tmp"
+KINDS = ("models", "optimisations", "policies", "predictions")
+"""The folders with a file for every trial."""
+CHECKPOINT = "checkpoint.safetensors"
+
+
+class RunFolder(Store):
+    """One run on disk; every method writes complete files only.
+
+    Args:
+        path: The folder.
+        components: Objects of the user's own classes that the run's files may name, such as a task's settings.
+    """
+
+    def __init__(self, path: str | Path, *components: Any) -> None:
+        self.path, self.components, self.known = Path(path), components, classes(*components)
+
+    def inside(self, name: str) -> Path:
+        """The path of a file of this folder; refuses to follow a link, which may lead anywhere."""
+        path = self.path
+        for part in Path(name).parts:
+            path = path / part
+            if path.is_symlink():
+                raise Damaged(f"{path} is a link, and a run folder has none")
+        return path
+
+    def has(self, name: str) -> bool:
+        """Whether there is something of that name."""
+        return os.path.lexists(self.path / name)
+
+    @property
+    def begun(self) -> bool:
+        """Whether the folder holds a run."""
+        return self.has("run.json")
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes from learning in this folder."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.inside(lock.LOCK)
+        try:
+            with lock.hold(self.path):
+                for leftover in self.path.rglob(LEFTOVER):  # of an interrupted write
+                    leftover.unlink(missing_ok=True)
+                yield
+        finally:
+            if not self.begun:  # Nothing was written: leave nothing.
+                with contextlib.suppress(OSError):
+                    (self.path / lock.LOCK).unlink(missing_ok=True)
+                    self.path.rmdir()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a process is learning in this folder."""
+        return lock.is_held(self.path)
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    def write_header(self, header: RunHeader) -> None:
+        """Write run.json."""
+        content = {**to_json_types(header), "format": FORMAT}
+        write_file(self.inside("run.json"), to_json(content, indent=2) + "\n")
+
+    def open_log(self, index: int, task: Task) -> TrialLog:
+        """The file that an execution is written to sample by sample; a test write makes sure that the disk has room."""
+        trial, columns = self.inside(f"trials/.{index:03d}.tmp"), task.machine.columns
+        write_file(trial, bytes(100 * (task.horizon + 10) * (len(columns) + 1)))
+        trial.unlink()
+        name = next(name for name in _partial_names(index) if not self.has(name))
+        return TrialLog(self.inside(name), columns, task.machine.sampling_time)
+
+    def finished_trial(self, index: int, task: Task, trim: Callable[[Trial], Trial]) -> Trial | None:
+        """Execution `index`, if it is finished; a log that is complete is moved to its place."""
+        machine = task.machine
+        d_q, d_u = len(machine.positions), len(machine.inputs)
+        for name in itertools.takewhile(self.has, _partial_names(index)):
+            with self._explaining_damage():
+                path = self.inside(name)
+                trial, complete = read_log(path, d_q, d_u, machine.sampling_time), is_complete(path)
+            if complete:
+                if not self.has(f"trials/{index:03d}.csv"):
+                    self.add_trial(index, trim(trial), machine.columns)
+                path.unlink()
+        return self.trial(index, d_q) if self.has(f"trials/{index:03d}.csv") else None
+
+    def add_trial(self, index: int, trial: Trial, columns: list[str]) -> None:
+        """Write a finished execution."""
+        content = trial_to_csv(trial.q, trial.u, trial.sampling_time, columns).encode()
+        known = [rows for rows in (trial.true, trial.velocity) if rows is not None]
+        if known:
+            empty, names = np.empty((trial.steps, 0)), true_columns(columns[: trial.q.shape[1]], len(known))
+            true = trial_to_csv(np.concatenate(known, axis=1), empty, trial.sampling_time, names)
+            self._write_with_checksum(f"trials/{index:03d}.true.csv", true.encode())
+        self._write_with_checksum(f"trials/{index:03d}.csv", content)
+
+    def save_trial(self, index: int, trial: Trial, task: Task, log: NoLog | None = None) -> None:
+        """Keep an execution that has just finished, even if the disk is full."""
+        columns = task.machine.columns
+        try:
+            self.add_trial(index, trial, columns)
+        except OSError as error:
+            if not isinstance(log, TrialLog):
+                raise
+            log.close()
+            kept = log.path
+            if not log.complete:
+                kept = Path(tempfile.mkdtemp(prefix="vfpilco-")) / log.path.name
+                write_log(kept, trial, columns)
+            raise UserError(
+                f"Execution {index} is finished but could not be written to {self.path} ({error.strerror or error}); it "
+                f"is saved as {kept}: make room{f', copy it to {log.path}' if kept != log.path else ''} and continue "
+                "with --resume."
+            ) from error
+        if isinstance(log, TrialLog):
+            log.remove()
+
+    def _write_with_checksum(self, name: str, content: bytes) -> None:
+        """Write a file that has no place for a checksum, and beside it one with its checksum, as sha256sum would."""
+        path = self.inside(name)
+        write_file(self.inside(f"{name}.sha256"), _sum(path, content))
+        write_file(path, content)
+
+    def add_result(self, result: TrialResult) -> None:
+        """Append a line to results.jsonl."""
+        self._append("results.jsonl", to_json(to_json_types(result)))
+
+    def add_timing(self, timing: Timing) -> None:
+        """Append a line to timings.jsonl."""
+        self._append("timings.jsonl", json.dumps(to_json_types(timing)))
+
+    def save_sample_times(self, index: int, csv: str) -> None:
+        """Keep when every sample of an execution arrived; a disk error loses nothing else."""
+        with contextlib.suppress(OSError):
+            write_file(self.inside(f"trials/{index:03d}.timing.csv"), csv)
+
+    def save(self, artifact: Artifact[T], trial: int, value: T, notes: list[str]) -> None:
+        """Write the file of an artifact."""
+        arrays, about = artifact.encode(value)
+        write_arrays(self.inside(f"{artifact.folder}/{trial:03d}.safetensors"), arrays, {**about, "notes": notes})
+
+    def save_policy(self, trial: int, policy: LearnedPolicy, costs: np.ndarray, notes: list[str]) -> None:
+        """Write the policy of a trial, also as the run's last one, and its optimisation."""
+        write_arrays(self.inside(f"optimisations/{trial:03d}.safetensors"), {"cost": costs}, {"notes": notes})
+        self.add_policy(trial, policy)
+
+    def add_policy(self, trial: int, policy: LearnedPolicy) -> None:
+        """Write the policy of a trial, also as the run's last one."""
+        policy.save(self.inside("policy.safetensors"))
+        policy.save(self.inside(f"policies/{trial:03d}.safetensors"))
+
+    def save_checkpoint(self, arrays: Arrays, trial: int, notes: list[str]) -> None:
+        """Write the checkpoint."""
+        write_arrays(self.inside(CHECKPOINT), arrays, {"trial": trial, "notes": notes})
+
+    def remove_checkpoint(self) -> None:
+        """Remove the checkpoint."""
+        self.inside(CHECKPOINT).unlink(missing_ok=True)
+
+    def _append(self, name: str, line: str) -> None:
+        path = self.inside(name)
+        before = read_file(path) if self.has(name) else b""
+        write_file(path, before + line.encode() + b"\n")
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def header(self) -> RunHeader:
+        """The content of run.json."""
+        file = self.path / "run.json"
+        if not self.begun:
+            raise UserError(f"{self.path} holds no run (no run.json in it): give the folder of a run.")
+        with self._explaining_damage():
+            try:
+                content = read_file(self.inside("run.json"))
+                if not content.endswith(b"\n"):
+                    raise ValueError("its end is missing")
+                row = from_json(content[:-1])
+                row["external"] = row.pop("told", row.get("external", False))  # its name in format 3
+                return from_json_types(row, RunHeader)
+            except ValueError as error:
+                raise Damaged(f"{file} is damaged or was not written by vfpilco ({error})") from error
+
+    def results(self) -> list[TrialResult]:
+        """The lines of results.jsonl."""
+        if not self.has("results.jsonl"):
+            return []
+        with self._explaining_damage():
+            rows = []
+            lines = read_file(self.inside("results.jsonl")).split(b"\n")
+            for number, line in enumerate(lines[:-1], start=1):
+                try:
+                    rows.append(from_json_types(from_json(line), TrialResult))
+                except ValueError as error:
+                    raise Damaged(f"{self.path / 'results.jsonl'} is damaged in line {number} ({error})") from error
+            if lines[-1]:
+                raise Damaged(f"{self.path / 'results.jsonl'} is damaged: it ends in the middle of a line")
+            return rows
+
+    def timings(self) -> list[Timing]:
+        """The lines of timings.jsonl, up to the first one that is damaged."""
+        rows: list[Timing] = []
+        if self.has("timings.jsonl"):
+            with contextlib.suppress(ValueError):
+                for line in read_file(self.inside("timings.jsonl")).splitlines():
+                    rows.append(from_json_types(json.loads(line), Timing))
+        return rows
+
+    def policy(self, trial: int | None = None) -> LearnedPolicy:
+        """The policy of a trial, or the last one."""
+        name = "policy.safetensors" if trial is None else f"policies/{trial:03d}.safetensors"
+        if trial is not None and not self.has(name):
+            raise UserError(f"{self.path} has no policy of trial {trial}: it has {self.policies() or 'none yet'}.")
+        with self._explaining_damage():
+            return LearnedPolicy.load(self.inside(name), *self.components)
+
+    def load_policy(self, trial: int) -> tuple[LearnedPolicy, list[str]] | None:
+        """The policy of a trial, and the notes made during its optimisation."""
+        if not self.has(f"policies/{trial:03d}.safetensors"):
+            return None
+        return self.policy(trial), self.arrays("optimisations", trial)[1].get("notes", [])
+
+    def load(self, artifact: Artifact[T], trial: int) -> tuple[T, list[str]] | None:
+        """Read the file of an artifact, if there is one."""
+        if not self.has(f"{artifact.folder}/{trial:03d}.safetensors"):
+            return None
+        return self.artifact(artifact, trial)
+
+    def artifact(self, artifact: Artifact[T], trial: int) -> tuple[T, list[str]]:
+        """Read the file of an artifact, and the notes in it."""
+        arrays, about = self.arrays(artifact.folder, trial)
+        try:
+            return artifact.decode(arrays, about, self.known), about.get("notes", [])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            file = self.path / f"{artifact.folder}/{trial:03d}.safetensors"
+            raise UserError(f"{file} is damaged or was not written by vfpilco ({error}).") from error
+
+    def load_checkpoint(self) -> tuple[Arrays, About] | None:
+        """Read the checkpoint, if there is one."""
+        return self.read_arrays(CHECKPOINT) if self.has(CHECKPOINT) else None
+
+    def trial(self, index: int, positions: int) -> Trial:
+        """A finished execution; the first `positions` columns after t are positions."""
+        with self._explaining_damage():
+            q, u, sampling_time = read_trial(self._verified(f"trials/{index:03d}.csv"), positions)
+            known: list[np.ndarray] = []
+            if self.has(f"trials/{index:03d}.true.csv") or self.has(f"trials/{index:03d}.true.csv.sha256"):
+                path = self._verified(f"trials/{index:03d}.true.csv")
+                columns = read_file(path).split(b"\n")[0].count(b",")
+                true, _, _ = read_trial(path, columns)
+                known = [true[:, i : i + positions] for i in range(0, columns, positions)]
+            return Trial(q, u, sampling_time, *known)
+
+    def _verified(self, name: str) -> Path:
+        """The path of a file whose checksum is in another one beside it."""
+        path, beside = self.inside(name), self.inside(f"{name}.sha256")
+        try:
+            if _sum(path, read_file(path)).encode() != read_file(beside):
+                raise Damaged(f"{path} or {beside.name} is damaged (the checksum is wrong)")
+        except FileNotFoundError as error:
+            raise Damaged(f"{error.filename} is missing") from error
+        return path
+
+    def arrays(self, kind: str, trial: int) -> tuple[Arrays, About]:
+        """The arrays written for a trial to the folder `kind`, and what is known about them."""
+        return self.read_arrays(f"{kind}/{trial:03d}.safetensors")
+
+    def read_arrays(self, name: str) -> tuple[Arrays, About]:
+        """The arrays in a file."""
+        with self._explaining_damage():
+            try:
+                return read_arrays(self.inside(name))
+            except FileNotFoundError as error:
+                raise Damaged(f"{self.path / name} is missing") from error
+
+    def check(self) -> None:
+        """Read everything once; a file that is damaged or missing is named."""
+        positions = len(self.header().task.positions)
+        rows = self.results()
+        for i, _ in enumerate(rows):
+            self.trial(i, positions)
+        trials = [row.trial for row in rows if row.trial is not None]
+        names = {f"{kind}/{trial:03d}.safetensors" for kind in KINDS for trial in trials}
+        names |= {str(path.relative_to(self.path)) for path in self.path.rglob("*.safetensors")}
+        for name in sorted(names):
+            self.read_arrays(name)
+
+    # -- damage --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _explaining_damage(self) -> Iterator[None]:
+        """Report a damaged file together with what can still be used."""
+        try:
+            yield
+        except Damaged as error:
+            raise UserError(f"{error}. {self.usable()}") from error
+
+    def usable(self) -> str:
+        """What can still be used of a damaged run, in a sentence."""
+        trials, policies = [], []
+        for path in sorted((self.path / "trials").glob("[0-9][0-9][0-9].csv")):
+            with contextlib.suppress(UserError, OSError):
+                self._verified(f"trials/{path.name}")
+                trials.append(path.stem)
+        for trial in self.policies():
+            with contextlib.suppress(UserError, OSError):
+                LearnedPolicy.load(self.inside(f"policies/{trial:03d}.safetensors"), *self.components)
+                policies.append(str(trial))
+        parts = [f"executions {', '.join(trials)}"] if trials else []
+        parts += [f"policies {', '.join(policies)}"] if policies else []
+        return f"Still usable in {self.path}: {' and '.join(parts) or 'nothing'}."
+
+    def policies(self) -> list[int]:
+        """The trials whose policy is kept."""
+        files = (self.path / "policies").glob("*.safetensors")
+        return sorted(int(file.stem) for file in files if file.stem.isdecimal() and len(file.stem) < 6)
+
+
+def _sum(path: Path, content: bytes) -> str:
+    return f"{hashlib.sha256(content).hexdigest()}  {path.name}\n"
+
+
+def _partial_names(index: int) -> Iterator[str]:
+    yield f"trials/{index:03d}.partial.csv"
+    for i in itertools.count(2):
+        yield f"trials/{index:03d}.partial-{i}.csv"
+
+
+def check_free(path: Path) -> None:
+    """Raise a `UserError` if `path` is not an empty or new folder."""
+    if path.exists() and not path.is_dir():
+        raise UserError(f"{path} is a file, but a run needs a folder: choose another --out.")
+    if (path / "run.json").exists():
+        raise UserError(f"{path} holds another run: choose another --out, or continue it with --resume.")
+    if path.exists() and not all(
+        file.name in (lock.LOCK, lock.HOLDER) or file.match(LEFTOVER) for file in path.iterdir()
+    ):
+        raise UserError(f"{path} is not empty: choose another --out or empty it.")

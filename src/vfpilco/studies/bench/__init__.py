@@ -1,0 +1,11 @@
+"""How fast a gradient step is, compared with a plain version of the same step and with its floor.
+
+Every size is measured in a process of its own, so that its peak memory is its own. All numbers of a table come from
+one run: times vary from run to run, ratios less so.
+"""
+
+from __future__ import annotations
+
+from vfpilco.studies.bench.table import SIZES, ArmRow, BenchResult, StepRow, bench
+
+__all__ = ["SIZES", "ArmRow", "BenchResult", "StepRow", "bench"]

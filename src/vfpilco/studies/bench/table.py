@@ -1,0 +1,100 @@
+"""The rows of the benchmark, each measured in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TypeVar
+
+import jax
+
+from vfpilco.common.configuration import configure
+from vfpilco.common.errors import UserError
+from vfpilco.data.records import from_json_types
+from vfpilco.studies.bench.measurements import ArmTimes, CartPoleTimes, PlainTimes
+
+Measured = TypeVar("Measured")
+SIZES = (90, 180, 450, 900, 1800)
+"""Training points to measure at."""
+REFERENCE_UP_TO = 450
+"""Training points up to which the plain version is measured; beyond, it only takes longer."""
+ARM_POINTS = 800
+"""Training points of the robot arm."""
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """A gradient step on the cart-pole."""
+
+    n: int
+    """Training points."""
+    seconds: float
+    speedup_vs_reference: float | None
+    """How many times longer the plain version takes; None if it was not measured."""
+    ratio_to_floor: float
+    """How many times longer it takes than its products and exponentials alone."""
+    peak_mb: float
+    """Peak memory of the process."""
+    compile_seconds: float
+    particle_steps_per_second: float
+    fit_seconds: float
+    """The time of a fit of all hyperparameters."""
+
+
+@dataclass(frozen=True)
+class ArmRow:
+    """A gradient step of a robot arm with six joints."""
+
+    n: int
+    """Training points."""
+    d_x: int
+    """GP inputs."""
+    seconds: float
+    compile_seconds: float
+    peak_mb: float
+    particle_steps_per_second: float
+
+
+@dataclass(frozen=True)
+class BenchResult:
+    """All times and ratios of one benchmark."""
+
+    gradient_step: list[StepRow]
+    six_joints: ArmRow
+    devices: int
+    """The number of devices that JAX uses."""
+
+
+def bench(sizes: tuple[int, ...] = SIZES) -> BenchResult:
+    """Measure gradient steps and fits at these numbers of training points, then a gradient step of a robot arm.
+
+    Raises:
+        UserError: If a measurement fails.
+    """
+    configure()
+    rows = [_step_row(n) for n in sizes]
+    arm = _in_own_process(ArmTimes, ARM_POINTS)
+    return BenchResult(rows, ArmRow(n=ARM_POINTS, d_x=arm.d_x, **vars(arm.step)), len(jax.devices()))
+
+
+def _step_row(n: int) -> StepRow:
+    ours = _in_own_process(CartPoleTimes, n)
+    plain = _in_own_process(PlainTimes, n) if n <= REFERENCE_UP_TO else None
+    return StepRow(
+        n=n,
+        speedup_vs_reference=None if plain is None else plain.seconds / ours.step.seconds,
+        ratio_to_floor=ours.step.seconds / ours.floor,
+        fit_seconds=ours.fit_seconds,
+        **vars(ours.step),
+    )
+
+
+def _in_own_process(cls: type[Measured], n: int) -> Measured:
+    program = [sys.executable, "-m", "vfpilco.studies.bench", cls.__name__, str(n)]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise UserError(f"Measuring {cls.__name__} at {n} points failed: {reason}.")
+    return from_json_types(json.loads(done.stdout.splitlines()[-1]), cls)

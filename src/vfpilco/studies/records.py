@@ -1,0 +1,84 @@
+"""The results file of a study: a line of JSON for every finished run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vfpilco.common.errors import UserError
+from vfpilco.common.files import write_file
+from vfpilco.common.versions import Computer
+from vfpilco.data.records import from_json_types, to_json_types
+from vfpilco.data.results import TrialResult
+
+
+@dataclass(frozen=True)
+class PolicyTests:
+    """Executions of one policy after the run, from other starts."""
+
+    success: list[bool]
+    """Whether each of them succeeded."""
+    measures: dict[str, list[float]]
+    """The task's measures of each, by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """A finished run: a line of the results file."""
+
+    configuration: str
+    """The name of its configuration in the study."""
+    task: str
+    trials: int
+    seed: int
+    settings: dict[str, Any]
+    """The settings as in run.json; flat in records of format 3."""
+    versions: dict[str, str] = field(default_factory=dict)
+    machine: Computer | None = None
+    """The computer that it was made on."""
+    seconds: float = 0.0
+    """How long it took."""
+    results: list[TrialResult]
+    """The lines of its results.jsonl."""
+    one_step_errors: list[list[float]] = field(default_factory=list)
+    """Absolute errors of the last model one sample ahead on the last trial, a list for every position."""
+    paths: list[list[list[float]]] = field(default_factory=list)
+    """The path of every execution, as the study defines it."""
+    tests: list[PolicyTests] = field(default_factory=list)
+    """Further executions of every policy."""
+    test_paths: list[list[list[float]]] = field(default_factory=list)
+    """The positions in every further execution of the last policy."""
+    last_trial: list[list[float]] = field(default_factory=list)
+    """The measured positions in the last trial, if there are further executions."""
+    executed: list[list[float]] = field(default_factory=list)
+    """The positions in the last trial, true ones where they are known, if particles are kept."""
+    particles: list[list[list[float]]] = field(default_factory=list)
+    """Some of the particles that predicted the last trial: samples, particles, positions."""
+
+
+def read(file: Path) -> list[RunRecord]:
+    """The records of a results file; none if there is no such file.
+
+    Raises:
+        UserError: If it cannot be read, or a line of it is not the record of a run.
+    """
+    try:
+        lines = file.read_text().splitlines() if file.exists() else []
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file} cannot be read ({error}): fix or move it.") from error
+    records = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            records.append(from_json_types(json.loads(line), RunRecord))
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{file} is damaged in line {number} ({error}): fix or remove the line.") from error
+    return records
+
+
+def append(file: Path, record: RunRecord) -> None:
+    """Add a record to a results file; the lines before it stay the same, byte for byte."""
+    before = file.read_bytes() if file.exists() else b""
+    separator = b"" if not before or before.endswith(b"\n") else b"\n"
+    write_file(file, before + separator + json.dumps(to_json_types(record)).encode() + b"\n")

@@ -1,0 +1,141 @@
+"""Exploration: how inputs are chosen before there is a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from scipy.signal import butter, lfilter, sawtooth
+
+
+@runtime_checkable
+class Exploration(Protocol):
+    """Exploration with inputs that do not depend on what is measured."""
+
+    def inputs(self, rng: np.random.Generator, steps: int, sampling_time: float, limits: np.ndarray) -> np.ndarray:
+        """Draw the inputs of one trial.
+
+        Args:
+            rng: The only source of randomness.
+            steps: How many samples the trial has.
+            sampling_time: Seconds between samples.
+            limits: The largest magnitude of every input.
+
+        Returns:
+            Inputs (steps, d_u) within ±`limits`.
+        """
+        ...
+
+
+@runtime_checkable
+class Feedback(Protocol):
+    """Exploration with a feedback controller."""
+
+    def controller(
+        self, rng: np.random.Generator, sampling_time: float, limits: np.ndarray
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """Draw a controller for one trial.
+
+        Args:
+            rng: The only source of randomness.
+            sampling_time: Seconds between samples.
+            limits: The largest magnitude of every input.
+
+        Returns:
+            A function that is called with every measurement and returns the inputs to apply.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class FilteredNoise:
+    """White Gaussian noise through a first-order low-pass filter, scaled to a fraction of the limit and clipped.
+
+    Example:
+        >>> FilteredNoise(cutoff=3.0).inputs(np.random.default_rng(0), 90, 1 / 30, np.array([10.0])).shape
+        (90, 1)
+    """
+
+    cutoff: float = 1.5
+    """Cut-off frequency in Hz."""
+    std: float = 0.5
+    """Standard deviation as a fraction of the input limit."""
+
+    def inputs(self, rng: np.random.Generator, steps: int, sampling_time: float, limits: np.ndarray) -> np.ndarray:
+        b, a = butter(1, self.cutoff, fs=1 / sampling_time)  # pyright: ignore[reportAssignmentType, reportGeneralTypeIssues]
+        settle = int(np.ceil(2 / (self.cutoff * sampling_time)))
+        noise = np.asarray(lfilter(b, a, rng.standard_normal((settle + steps, len(limits))), axis=0))[settle:]
+        # The gain is computed from the filter, not from the sample, so that every draw has the same distribution.
+        impulse = lfilter(b, a, np.eye(1, 50 * settle)[0])
+        return np.clip(noise / np.linalg.norm(impulse) * self.std, -1, 1) * limits
+
+
+@dataclass(frozen=True)
+class Cosines:
+    """A sum of cosines of equal amplitude with random frequencies and phases, clipped."""
+
+    count: int = 10
+    """How many cosines are added up."""
+    frequencies: tuple[float, float] = (0.2, 3.0)
+    """The range of the frequencies, in Hz."""
+    std: float = 0.4
+    """Standard deviation as a fraction of the input limit."""
+
+    def inputs(self, rng: np.random.Generator, steps: int, sampling_time: float, limits: np.ndarray) -> np.ndarray:
+        frequency = rng.uniform(*self.frequencies, size=(self.count, len(limits)))
+        phase = rng.uniform(0, 2 * np.pi, size=(self.count, len(limits)))
+        t = np.arange(steps)[:, None, None] * sampling_time
+        waves = np.cos(2 * np.pi * frequency * t + phase).sum(1)
+        return np.clip(self.std * np.sqrt(2 / self.count) * waves, -1, 1) * limits
+
+
+@dataclass(frozen=True)
+class TriangularWaves:
+    """A noisy triangular wave with random frequency and sign for every input, clipped.
+
+    It begins at a peak, so that a position that integrates the input swings symmetrically around its start.
+    """
+
+    frequencies: tuple[float, float] = (0.8, 1.6)
+    """The range of the frequencies, in Hz."""
+    amplitude: float = 0.5
+    """Amplitude of the wave as a fraction of the input limit."""
+    noise: float = 0.1
+    """Standard deviation of the added noise as a fraction of the input limit."""
+
+    def inputs(self, rng: np.random.Generator, steps: int, sampling_time: float, limits: np.ndarray) -> np.ndarray:
+        frequency, sign = rng.uniform(*self.frequencies, size=len(limits)), rng.choice([-1.0, 1.0], size=len(limits))
+        phase = 2 * np.pi * frequency * np.arange(steps)[:, None] * sampling_time
+        wave = self.amplitude * sign * sawtooth(phase + np.pi, 0.5)  # pyright: ignore[reportArgumentType]
+        return np.clip(wave + self.noise * rng.standard_normal(wave.shape), -1, 1) * limits
+
+
+@dataclass(frozen=True)
+class RandomPD:
+    """A poorly tuned PD controller that follows a reference; its gains are random for every input and trial.
+
+    u = K_P (r - q̄) - K_D q̄', with the velocity from backward differences. There are as many inputs as positions.
+    """
+
+    reference: Sequence[Sequence[float]]
+    """Positions to follow, sample by sample."""
+    k_p: tuple[float, float] = (0.5, 2.0)
+    """The range of the proportional gains."""
+    k_d: tuple[float, float] = (0.01, 0.2)
+    """The range of the derivative gains."""
+
+    def controller(
+        self, rng: np.random.Generator, sampling_time: float, limits: np.ndarray
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        k_p, k_d = (rng.uniform(*bounds, size=len(limits)) for bounds in (self.k_p, self.k_d))
+        targets, last = iter(self.reference), None
+
+        def control(q: np.ndarray) -> np.ndarray:
+            nonlocal last
+            velocity = np.zeros_like(q) if last is None else (q - last) / sampling_time
+            last = q
+            return np.clip(k_p * (np.asarray(next(targets)) - q) - k_d * velocity, -limits, limits)
+
+        return control

@@ -1,0 +1,1 @@
+"""The trial loop: learn, execute, evaluate, tell and ask, dry run."""

@@ -1,0 +1,82 @@
+"""A trial compared with what was predicted of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from vfpilco.data.results import CostBand, ModelReport, PosteriorReport
+from vfpilco.data.trial import Trial
+from vfpilco.model import diagnostics
+from vfpilco.model.dynamics import Dynamics, TrainingSet
+from vfpilco.model.model import Model
+from vfpilco.rollout.particles import Rollout
+
+MOST_ERROR, MOST_NATS = 0.02, 0.05
+"""What a projected posterior may lose before it is reported: fraction of the one-step error, log density."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Predicted against real: cost and its band, how much of the trajectory the band covers, model errors."""
+
+    predicted_cost: CostBand
+    band_coverage: float
+    model: ModelReport
+
+
+def compare(
+    executed: Trial,
+    predicted: Rollout,
+    model: Model,
+    dynamics: Dynamics,
+    data: TrainingSet,
+    note: Callable[[str], None],
+) -> Comparison:
+    """Compare a trial with the particles that predicted it; `data` is what the model was learned from."""
+    samples = min(len(predicted.q), len(executed.q))
+    band_low, band_high = np.quantile(predicted.q[:samples], [0.025, 0.975], axis=1)
+    real = executed.evaluated[:samples]
+    errors = diagnostics.errors(model, dynamics, executed)
+    report = ModelReport(
+        noise=model.noise.tolist(),
+        rounding=model.rounding.tolist(),
+        lengthscales=[finite(joint) for joint in model.lengthscales],
+        one_step_error=finite(errors.one_step),
+        multi_step_error=finite(errors.multi_step),
+        posterior=posterior_report(model, data, dynamics.training_set(executed), note),
+    )
+    coverage = float(((real >= band_low) & (real <= band_high)).mean())
+    return Comparison(cost_band(predicted), coverage, report)
+
+
+def cost_band(predicted: Rollout) -> CostBand:
+    """The expected cost of a trial and the 95 % band around it."""
+    totals = predicted.cost.sum(0)
+    low, high = np.quantile(totals, [0.025, 0.975])
+    return CostBand(float(totals.mean()), float(low), float(high))
+
+
+def posterior_report(
+    model: Model, data: TrainingSet, test: TrainingSet, note: Callable[[str], None]
+) -> PosteriorReport:
+    """Exact or projected, and what the projection loses on the trial just executed."""
+    if model.exact:
+        return PosteriorReport("exact", model.points)
+    loss = diagnostics.projection_loss(model, data, test)
+    if max(loss.error) > MOST_ERROR or max(loss.log_density) > MOST_NATS:
+        note(
+            f"The projected GP posterior is worse than the exact one by {max(loss.error):.1%} in one-step error "
+            f"and {max(loss.log_density):.3f} nats: if policies fail, raise --inducing or set it to 0."
+        )
+    _, inducing, directions = model.posterior.w.shape
+    return PosteriorReport(
+        "projected", model.points, inducing, directions, loss.error.tolist(), loss.log_density.tolist()
+    )
+
+
+def finite(numbers: np.ndarray) -> list[float | None]:
+    """Numbers for JSON: None for those that are not finite."""
+    return [float(v) if np.isfinite(v) else None for v in numbers]

@@ -1,0 +1,215 @@
+"""Running one trial on the plant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from vfpilco.common import interrupts
+from vfpilco.common.errors import UserError, describe_exception
+from vfpilco.data.failures import Interrupted, PlantError
+from vfpilco.data.trial import Trial, unwrap
+from vfpilco.plants.addresses import find
+from vfpilco.policy.limits import Slew
+from vfpilco.storage.trialfile import NoLog
+from vfpilco.tasks.plant import Closeable, EndsEarly, KnowsPositions, KnowsVelocities, Plant
+from vfpilco.tasks.task import Task
+from vfpilco.trials.punctuality import Punctuality, undisturbed
+
+Controller = Callable[[np.ndarray], np.ndarray]
+"""Called with every measurement as it comes in, returns the inputs to apply."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How a trial is run."""
+
+    full_state: bool = False
+    """Whether the controller receives the true positions and velocities of a simulated plant, or measured positions."""
+    slew: Slew | None = None
+    """How fast inputs may change."""
+    punctuality: Punctuality | None = None
+    """Monitors when every sample arrives."""
+    log: NoLog = field(default_factory=NoLog)
+    """Receives every sample as it comes."""
+
+
+def connect(task: Task) -> Plant:
+    """Make the task's plant, or connect to it."""
+    try:
+        plant = find(task)
+        missing = [name for name in ("reset", "step", "stop") if not callable(getattr(plant, name, None))]
+        if missing:
+            raise PlantError(
+                f"The plant of task {task.name!r}, a {type(plant).__name__}, has no method {' and no '.join(missing)}: "
+                "give it reset, step and stop."
+            )
+        return plant
+    except UserError:
+        raise
+    except Exception as error:
+        raise PlantError(
+            f"The plant of task {task.name!r} could not be made or reached ({type(error).__name__}: {error})."
+        ) from error
+
+
+@contextmanager
+def connected(task: Task) -> Iterator[Plant]:
+    """The task's plant, which is closed afterwards if it can be."""
+    plant = connect(task)
+    try:
+        yield plant
+    finally:
+        if isinstance(plant, Closeable):
+            plant.close()
+
+
+def execute(task: Task, plant: Plant, controller: Controller, seed: int, conditions: Conditions | None = None) -> Trial:
+    """Run `controller` on the plant for one trial; inputs are kept to their limits and the plant is always stopped.
+
+    Raises:
+        PlantError: If the plant fails; `partial` holds what was recorded until then.
+        Interrupted: On Ctrl-C, likewise.
+    """
+    conditions = conditions or Conditions()
+    recorded = Recording(task, plant, conditions)
+    problem: BaseException | None = None
+    try:
+        with undisturbed() if conditions.punctuality else nullcontext():
+            _drive(recorded, controller, seed)
+    except KeyboardInterrupt as error:
+        problem = Interrupted("The trial was interrupted.", recorded.trial())
+        problem.__cause__ = error
+    except UserError as error:
+        problem = error if isinstance(error, PlantError) else PlantError(str(error))
+    except Exception as error:
+        problem = PlantError(
+            f"The plant of task {task.name!r} failed at sample {len(recorded.q)} ({describe_exception(error)}): fix it."
+        )
+        problem.__cause__ = error
+    try:
+        plant.stop()
+    except Exception as error:
+        reason = str(error).split(": ")[0] if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        first = f"Stop the machine by hand: the plant of task {task.name!r} could not be stopped ({reason})."
+        problem = PlantError(first if problem is None else f"{first} {problem}")
+    if problem is None:
+        return trimmed(task, recorded.trial())
+    problem.partial = recorded.trial()  # pyright: ignore[reportAttributeAccessIssue]
+    raise problem
+
+
+def _drive(recorded: Recording, controller: Controller, seed: int) -> None:
+    """Measure, compute inputs, apply them, until the trial ends."""
+    task, plant, conditions = recorded.task, recorded.plant, recorded.conditions
+    punctuality = conditions.punctuality
+    recorded.add(plant.reset(seed))
+    outside = task.machine.outside(recorded.q[0])
+    if outside:
+        raise PlantError(f"The plant of task {task.name!r} starts where it may not be: {outside}. Nothing was applied.")
+    for _ in range(task.horizon):
+        interrupts.check()
+        if punctuality:
+            punctuality.measured()
+        u = recorded.limited(controller(recorded.true_state if conditions.full_state else recorded.q[-1]))
+        if punctuality:
+            punctuality.answered()
+        recorded.apply(u)
+        recorded.add(plant.step(u))
+        if task.ended(recorded.q[-1]) or recorded.terminated:
+            break
+    if punctuality:
+        punctuality.measured()
+    recorded.keep(None)
+
+
+def trimmed(task: Task, trial: Trial) -> Trial:
+    """A trial without the sample that ended it early, if there are others."""
+    why = task.ended(trial.q[-1]) if trial.steps > 1 else None
+    return trial if why is None else replace(trial.first(trial.steps - 1), ended=why)
+
+
+class Recording:
+    """What has been measured and applied so far in a trial; rejects invalid measurements and inputs."""
+
+    def __init__(self, task: Task, plant: Plant, conditions: Conditions) -> None:
+        self.task, self.plant, self.conditions = task, plant, conditions
+        self.truth = plant if isinstance(plant, KnowsPositions) else None
+        self.speed = plant if isinstance(plant, KnowsVelocities) else None
+        self.q: list[np.ndarray] = []
+        self.u: list[np.ndarray] = []
+        self.true: list[np.ndarray] = []
+        self.velocity: list[np.ndarray] = []
+
+    def add(self, measured: np.ndarray | None) -> None:
+        """Keep a measurement; angles are unwrapped."""
+        machine, angles = self.task.machine, self.task.machine.angles
+        names = ", ".join(p.name for p in machine.positions)
+        plant, sample = f"The plant of task {self.task.name!r}", f"at sample {len(self.q)}"
+        if measured is None:
+            raise PlantError(f"{plant} returned nothing {sample}: let reset and step return the measured {names}.")
+        measured = np.array(measured, dtype=float)
+        if measured.shape != (len(machine.positions),):
+            raise PlantError(
+                f"{plant} returned positions of shape {measured.shape} {sample} instead of "
+                f"({len(machine.positions)},): return {names}."
+            )
+        if not np.all(np.isfinite(measured)):
+            raise PlantError(
+                f"{plant} returned {_not_finite(self.task, measured)} {sample} "
+                f"(t = {len(self.q) * machine.sampling_time:.3g} s): check the sensor."
+            )
+        self.q.append(unwrap(measured, self.q[-1], angles) if self.q else measured)
+        if self.truth is not None:
+            true = np.array(self.truth.true_positions, dtype=float)
+            self.true.append(unwrap(true, self.q[-1], angles))
+        if self.speed is not None:
+            self.velocity.append(np.array(self.speed.true_velocities, dtype=float))
+
+    @property
+    def terminated(self) -> bool:
+        """Whether the plant ended the trial."""
+        return isinstance(self.plant, EndsEarly) and bool(self.plant.terminated)
+
+    def limited(self, u: np.ndarray) -> np.ndarray:
+        """The inputs within their limits, and within the slew limit around the last ones."""
+        u, limits = np.asarray(u, dtype=float), self.task.machine.limits
+        if u.shape != limits.shape or not np.all(np.isfinite(u)):
+            raise PlantError(
+                f"The controller gave {u.tolist()} at sample {len(self.q) - 1} where {len(limits)} finite inputs were "
+                "expected: nothing was applied."
+            )
+        if self.conditions.slew is not None:
+            u = self.conditions.slew(u, self.u[-1] if self.u else np.zeros_like(u))
+        return np.clip(u, -limits, limits)
+
+    def apply(self, u: np.ndarray) -> None:
+        """These inputs are going to be applied."""
+        self.u.append(u)
+        self.keep(u)
+
+    def keep(self, u: np.ndarray | None) -> None:
+        """Log the latest sample, with the inputs that are applied on it."""
+        true = [known[-1] for known in (self.true, self.velocity) if known]
+        self.conditions.log.add(len(self.q) - 1, self.q[-1], u, true)
+
+    @property
+    def true_state(self) -> np.ndarray:
+        """True positions and velocities at the latest sample."""
+        return np.concatenate([self.true[-1], self.velocity[-1]])
+
+    def trial(self) -> Trial:
+        """What was recorded: one measurement more than inputs, even where the plant failed in between."""
+        machine = self.task.machine
+        d_q, d_u = len(machine.positions), len(machine.inputs)
+        u = self.u[: max(len(self.q) - 1, 0)]
+        known = [np.array(rows[: len(self.q)]) if rows else None for rows in (self.true, self.velocity)]
+        return Trial(np.array(self.q).reshape(-1, d_q), np.array(u).reshape(-1, d_u), machine.sampling_time, *known)
+
+
+def _not_finite(task: Task, measured: np.ndarray) -> str:
+    values = zip(task.machine.positions, measured, strict=True)
+    return " and ".join(f"{p.name} = {value}" for p, value in values if not np.isfinite(value))

@@ -1,0 +1,111 @@
+"""The journal of a run: what happens is stored as it happens, and reported to the watcher."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal, TypeVar
+
+from vfpilco.common import interrupts
+from vfpilco.common.text import count
+from vfpilco.data.results import Timing, TrialResult
+from vfpilco.data.trial import Trial
+from vfpilco.data.watcher import NoteKeeper
+from vfpilco.storage.runfolder import RunFolder
+from vfpilco.storage.store import MODEL, Artifact, Store
+from vfpilco.trials.comparison import Comparison
+from vfpilco.trials.result import Result
+
+T = TypeVar("T")
+SHORT = 0.2
+"""A trial with less than this fraction of its samples is reported."""
+
+
+class Journal:
+    """Records what happens in the result of a run and in its store."""
+
+    def __init__(self, result: Result, store: Store, watch: NoteKeeper) -> None:
+        self.task, self.result, self.store, self.watch = result.task, result, store, watch
+
+    def restore(self, folder: RunFolder) -> None:
+        """Continue from what the folder holds."""
+        folder.check()
+        result = self.result
+        result.rows = folder.results()
+        result.trials = [folder.trial(i, len(self.task.machine.positions)) for i in range(len(result.rows))]
+        for row in result.rows:
+            self.watch.executed(row)
+        last = len(result.successes)
+        if last:
+            result.model, _ = folder.artifact(MODEL, last)
+            result.policy = folder.policy(last)
+            if not folder.has("policy.safetensors"):
+                folder.add_policy(last, result.policy)
+
+    def once(self, artifact: Artifact[T], trial: int, phase: str, work: Callable[[], T]) -> T:
+        """What `work` computes, or computed before the run was interrupted, with the notes made then."""
+        found = self.store.load(artifact, trial)
+        if found is not None:
+            value, notes = found
+            self.watch.notes += notes
+            return value
+        before = len(self.watch.notes)
+        with self.timed(trial, phase):
+            value = work()
+        self.store.save(artifact, trial, value, self.watch.notes[before:])
+        return value
+
+    def examined(self, executed: Trial) -> Trial:
+        """An execution, after notes on what a person would not expect of it."""
+        unexpected = self.task.far_from_start(executed.q[0])
+        if unexpected:
+            self.watch.note(f"The trial started with {unexpected}: correct the task's start, or the machine's reset.")
+        if executed.ended:
+            self.watch.other.note(f"The trial ended after {executed.duration:.3g} s: {executed.ended}.")
+        if executed.steps < SHORT * self.task.horizon:
+            self.watch.note(
+                f"The trial has only {count(executed.steps, 'sample')} of {self.task.horizon}, too few to learn much: "
+                "if this happens again, use smaller inputs (--gentle, --slew), or let trials end later."
+            )
+        return executed
+
+    def record(
+        self,
+        trial: Trial,
+        kind: Literal["explore", "policy"],
+        number: int | None = None,
+        compared: Comparison | None = None,
+    ) -> None:
+        """Keep an execution and its line in the results, and report it."""
+        index, experience = len(self.result.trials), sum((t.duration for t in self.result.trials), 0.0)
+        self.result.trials.append(trial)
+        evaluated = self.task.evaluate(trial.evaluated)
+        row = TrialResult(
+            **vars(evaluated),
+            kind=kind,
+            file=f"trials/{index:03d}.csv",
+            trial=number,
+            experience_s=experience,
+            ended_s=trial.duration if trial.steps < self.task.horizon else None,
+            **({} if compared is None else vars(compared)),
+        )
+        if row.predicted_cost is not None and not row.predicted_cost.contains(row.cost):
+            self.watch.note(
+                f"Trial {row.trial}: the real cost {row.cost:.1f} is outside the predicted 95 % band "
+                f"{row.predicted_cost.low:.1f} to {row.predicted_cost.high:.1f}; the model is not yet accurate where "
+                "the policy goes."
+            )
+        row = dataclasses.replace(row, notes=self.watch.take())
+        self.result.rows.append(row)
+        self.store.add_result(row)
+        self.watch.executed(row)
+
+    @contextmanager
+    def timed(self, trial: int, phase: str) -> Iterator[None]:
+        """Record how long a phase took."""
+        interrupts.check()
+        begin = time.perf_counter()
+        yield
+        self.store.add_timing(Timing(trial, phase, time.perf_counter() - begin))

@@ -1,0 +1,163 @@
+"""The verb: `learn(task, …)`, from scratch or resumed."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from vfpilco.common.checks import check_integer
+from vfpilco.common.configuration import configure
+from vfpilco.common.errors import UserError
+from vfpilco.common.versions import computer, versions
+from vfpilco.data.watcher import Watcher
+from vfpilco.storage.header import RunHeader, TaskDescription
+from vfpilco.storage.runfolder import RunFolder, check_free
+from vfpilco.storage.store import Store
+from vfpilco.tasks.plant import Plant
+from vfpilco.tasks.task import Task
+from vfpilco.trials.execute import connected
+from vfpilco.trials.learner import Learner
+from vfpilco.trials.options import recorded_settings
+from vfpilco.trials.plan import Plan
+from vfpilco.trials.result import Result
+from vfpilco.trials.settings import Settings
+
+
+def learn(
+    task: Task,
+    *,
+    seed: int | None = None,
+    trials: int | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    watch: Watcher | None = None,
+    settings: Settings | None = None,
+    **changes: Any,
+) -> Result:
+    """Learn a task: explore, then repeat model learning, policy optimisation and execution.
+
+    The same seed on the same machine gives the same result, to the bit.
+
+    Args:
+        task: What to learn.
+        seed: Fixes all randomness; 0 if not given.
+        trials: How many policies to learn and execute; the task's own number if not given.
+        out: A folder for everything the run writes; nothing is written if not given.
+        resume: Continue the run in `out`, if there is one; it ends as if it had never been interrupted. What is not
+            given stays as it was; `trials` may be raised.
+        watch: Is informed about everything that happens.
+        settings: All settings; the defaults with the task's own changes if not given.
+        **changes: Single settings that differ from these, such as `state=VelocityFree(m_q=1)`, `kernel=SE()`,
+            `policy=RBF(100)` or `steps=300`; see `Settings`.
+
+    Returns:
+        Trials, results, the last policy and the model behind it.
+
+    Raises:
+        UserError: If the task or a setting is wrong, before the plant moves.
+        PlantError: If the plant fails; with `out` everything until then is kept and the run can be resumed.
+
+    Example:
+        >>> import vfpilco
+        >>> result = vfpilco.learn(vfpilco.task("cartpole"), trials=5, out="runs/first")  # doctest: +SKIP
+        >>> result.successes  # doctest: +SKIP
+        [False, False, True, True, True]
+    """
+    configure()
+    if resume and out is None:
+        raise UserError("To resume a run its folder is needed: name it with --out.")
+    task.check()
+    watch = watch or Watcher()
+    given = Given(seed, trials, settings, changes)
+    if out is None:
+        with connected(task) as plant:
+            return Learner(given.plan(task), plant, Store(), watch).run()
+    folder = RunFolder(out, task.settings, changes)
+    if resume and folder.begun:
+        with folder.held(), connected(task) as plant:
+            return reopen(task, plant, folder, watch, given).run()
+    check_free(folder.path)
+    with connected(task) as plant:
+        learner = Learner(given.plan(task), plant, folder, watch)
+        with folder.held():
+            begin(learner.plan, folder)
+            return learner.run()
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """What a caller gave about a run; None or empty where nothing was."""
+
+    seed: int | None = None
+    trials: int | None = None
+    settings: Settings | None = None
+    changes: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def plan(self, task: Task) -> Plan:
+        """The plan of a new run."""
+        base = self.settings or Settings().replace(**task.settings)
+        seed, trials = 0 if self.seed is None else self.seed, task.trials if self.trials is None else self.trials
+        plan = Plan(task, base.replace(**self.changes), seed, trials)
+        plan.check()
+        return dataclasses.replace(plan, seed=int(seed), trials=int(trials))
+
+
+def begin(plan: Plan, folder: RunFolder, *, external: bool = False) -> None:
+    """Write the header of a new run to its folder, which is held; `external` if its trials are executed elsewhere."""
+    check_free(folder.path)
+    folder.write_header(plan.header(external=external))
+
+
+def reopen(task: Task, plant: Plant | None, folder: RunFolder, watch: Watcher, given: Given) -> Learner:
+    """The learner of the run in `folder`, which is held, where it was interrupted."""
+    header = folder.header()
+    if given.trials is not None:
+        check_integer("trials", given.trials, 1)
+    then = planned(task, folder, header)
+    header = _checked(task, folder, header, then, given)
+    trials = int(header.trials if given.trials is None else given.trials)
+    if trials < header.trials:
+        raise UserError(f"{folder.path} is a run of {header.trials} trials, got {trials}: give more, not fewer.")
+    learner = Learner(dataclasses.replace(then, trials=trials), plant, folder, watch)
+    if header.versions != versions() or header.machine != computer():
+        watch.note("The run was started with other versions or on another computer: last digits may differ.")
+    address = task.machine.plant if isinstance(task.machine.plant, str) else None
+    now = dataclasses.replace(header, trials=trials, plant=address or header.plant, settings=then.settings.described())
+    if now != header:
+        folder.write_header(now)
+    learner.journal.restore(folder)
+    if plant is not None and len(learner.result.successes) >= trials:
+        watch.note(f"The run has finished all of its {trials} trials: give more with --trials to continue.")
+    return learner
+
+
+def planned(task: Task, folder: RunFolder, header: RunHeader) -> Plan:
+    """The plan of the run in `folder`."""
+    try:
+        settings = recorded_settings(header.settings, task.machine, task.settings, *folder.components)
+        return Plan(task, settings, header.seed, header.trials)
+    except UserError as error:
+        raise UserError(f"{folder.path / 'run.json'} does not describe a run of this version ({error}).") from error
+
+
+def _checked(task: Task, folder: RunFolder, header: RunHeader, then: Plan, given: Given) -> RunHeader:
+    """The header of a run, after checking that what is given is as it was; a task may change until the first trial."""
+    now = TaskDescription.of(task)
+    changed = now.differences(header.task)
+    if changed and folder.results():
+        raise UserError(
+            f"{folder.path} was learned with another {' and '.join(changed)}: continue with that task, or start a new "
+            "run."
+        )
+    wanted = (given.settings or then.settings).replace(**given.changes)
+    before, after = {"seed": then.seed, **then.settings.flat()}, {"seed": then.seed, **wanted.flat()}
+    if given.seed is not None:
+        after["seed"] = given.seed
+    for name, value in after.items():
+        if value != before.get(name):
+            raise UserError(
+                f"{folder.path} was learned with {name} {before.get(name)}, got {value}: leave "
+                f"--{name.replace('_', '-')} out, or start a new run."
+            )
+    return dataclasses.replace(header, task=now)

@@ -1,0 +1,108 @@
+"""What a run is going to do: task, settings, seed, number of trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vfpilco.common.checks import check_integer
+from vfpilco.common.errors import UserError
+from vfpilco.common.versions import computer, versions
+from vfpilco.data.trial import Trial
+from vfpilco.model.dynamics import Dynamics
+from vfpilco.model.kernels import GPInputs
+from vfpilco.policy.base import Policy
+from vfpilco.rollout.particles import Simulator
+from vfpilco.state.base import Signals
+from vfpilco.storage.header import RunHeader, TaskDescription
+from vfpilco.tasks.plant import KnowsPositions, KnowsVelocities, Plant
+from vfpilco.tasks.sensors import Sensor
+from vfpilco.tasks.task import Task
+from vfpilco.trials.settings import Settings
+
+MOST_POINTS = 10_000
+"""Training points beyond which a fit would take hours and tens of gigabytes."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is going to do; everything it does follows from this, to the bit."""
+
+    task: Task
+    settings: Settings
+    seed: int = 0
+    trials: int = 5
+
+    def check(self, plant: Plant | None = None) -> None:
+        """Raise a `UserError` if the run cannot work, before the plant moves."""
+        check_integer("trials", self.trials, 1)
+        check_integer("seed", self.seed, 0, 2**63 - 1)
+        state, horizon = self.settings.state, self.task.horizon
+        if state.longest_memory >= horizon - 1:
+            raise UserError(f"The memory of {state} does not fit in a trial of {horizon} samples: shorten it.")
+        kinds = tuple(self.dynamics.state.input_kinds())
+        ones = np.ones(len(kinds))
+        self.settings.model.kernel.hyperprior(GPInputs(kinds, ones, ones))  # a kernel that does not fit is refused
+        self.capacity([])
+        knows = isinstance(plant, KnowsPositions) and isinstance(plant, KnowsVelocities)
+        if plant is not None and state.full_state and not knows:
+            raise UserError(
+                f"The plant of task {self.task.name!r} does not know its true state (true_positions, true_velocities), "
+                "as the method full-state needs: choose --method vf or pms."
+            )
+
+    @property
+    def sensor(self) -> Sensor:
+        """The sensor that is assumed."""
+        return self.settings.sensor or self.task.machine.sensor
+
+    @property
+    def dynamics(self) -> Dynamics:
+        """What the GPs learn."""
+        model, signals = self.settings.model, Signals.of(self.task.machine, self.sensor)
+        return Dynamics(self.settings.state.bind(signals), model.prior_mean, model.noise, self.sensor)
+
+    def simulator(self, dynamics: Dynamics, policy: Policy, *, predicting: bool = False) -> Simulator:
+        """The particle simulation of this task under `policy`, for the optimisation or for a prediction."""
+        task, optimiser = self.task, self.settings.optimiser
+        limits = task.machine.limits
+        price = optimiser.input_penalty / len(limits)
+        return Simulator(
+            dynamics=dynamics,
+            policy=policy,
+            start=task.start,
+            cost=task.cost,
+            horizon=task.horizon,
+            reference=None if task.reference is None else tuple(map(tuple, task.reference.tolist())),
+            slew=self.settings.limits.slew_limit(limits),
+            penalty=tuple(price / limit**2 for limit in limits.tolist()) if price else None,
+            gradient_decay=float(optimiser.gradient_decay),
+            persistence=self.settings.prediction.persistence if predicting else 0.0,
+        )
+
+    def capacity(self, explored: list[Trial]) -> int:
+        """The size that the training set has in the last trial; arrays are padded to it from the first one on."""
+        trials = self.trials - 1 + max(self.task.explorations, len(explored))
+        rows = trials * self.dynamics.state.rows(self.task.horizon)
+        if rows > MOST_POINTS:
+            raise UserError(
+                f"{self.trials} trials of {self.task.horizon} samples would be {rows} training points, and at most "
+                f"{MOST_POINTS} can be learned from: reduce the number of trials."
+            )
+        return rows
+
+    def header(self, *, external: bool = False) -> RunHeader:
+        """The run.json of this run; `external` if its trials are executed elsewhere."""
+        plant = self.task.machine.plant
+        return RunHeader(
+            task=TaskDescription.of(self.task),
+            task_file=self.task.file,
+            plant=plant if isinstance(plant, str) else None,
+            settings=self.settings.described(),
+            seed=self.seed,
+            trials=self.trials,
+            versions=versions(),
+            machine=computer(),
+            external=external,
+        )

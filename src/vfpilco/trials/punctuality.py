@@ -1,0 +1,120 @@
+"""Monitors how punctual the samples of a trial are."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from vfpilco.data.failures import PlantError
+from vfpilco.data.results import Timing
+from vfpilco.tasks.realtime import RealTime
+from vfpilco.tasks.task import Task
+
+PRIORITY = 10
+"""Real-time priority of a trial; any real-time priority is above that of ordinary programs."""
+
+
+@dataclass
+class Punctuality:
+    """When every sample arrived, relative to when it was due, and how long the controller took."""
+
+    rules: RealTime
+    sampling_time: float
+    late: list[float] = field(default_factory=list)
+    """Seconds by which each sample was late (negative: early); time is counted from the first sample."""
+    missed: int = 0
+    """How many missed their deadline."""
+    early: int = 0
+    """How many arrived too early, by the same margin."""
+    computing: list[float] = field(default_factory=list)
+    """Seconds from each measurement to the inputs computed from it."""
+
+    def measured(self) -> None:
+        """Record the arrival of a sample.
+
+        Raises:
+            PlantError: If too many samples missed their deadline or came too early, so that the machine is stopped.
+        """
+        now = time.perf_counter()
+        if not self.late:
+            self.begun = now
+        self.late.append(now - self.begun - len(self.late) * self.sampling_time)
+        self.latest = now
+        limit = self.rules.missed * self.sampling_time
+        self.early += self.late[-1] < -limit
+        self.missed += self.late[-1] > limit
+        if self.early > self.rules.most_missed:
+            raise PlantError(
+                f"{self.early} samples came more than {1e3 * limit:.4g} ms too early, the last one by "
+                f"{-1e3 * self.late[-1]:.4g} ms: the plant was stopped. It is faster than the task's sampling time: "
+                "let step() wait, for example with vfpilco.Clock, or correct sampling_time."
+            )
+        if self.missed > self.rules.most_missed:
+            raise PlantError(
+                f"{self.missed} samples came more than {1e3 * limit:.4g} ms late, the last one by "
+                f"{1e3 * self.late[-1]:.0f} ms (t = {(len(self.late) - 1) * self.sampling_time:.3g} s): the plant was "
+                "stopped. Make the driver faster, sample more slowly, or allow more in the task's RealTime."
+            )
+
+    def answered(self) -> None:
+        """Record that the inputs for the latest sample have been computed."""
+        self.computing.append(time.perf_counter() - self.latest)
+
+    def timing(self, trial: int) -> Timing:
+        """A summary: fraction of late samples, largest delay, computing times of the controller."""
+        late, computing = np.array(self.late[1:] or [0.0]), np.array(self.computing or [0.0])
+        return Timing(
+            trial,
+            "samples",
+            late_share=float(np.mean(late > self.rules.late * self.sampling_time)),
+            latest_s=float(late.max()),
+            computing_median_s=float(np.median(computing)),
+            computing_longest_s=float(computing.max()),
+        )
+
+    def to_csv(self) -> str:
+        """A CSV file with a row per sample."""
+        computing = [f"{value:.6f}" for value in self.computing]
+        computing += [""] * (len(self.late) - len(computing))
+        rows = [f"{i},{late:.6f},{c}" for i, (late, c) in enumerate(zip(self.late, computing, strict=False))]
+        return "\n".join(["sample,late_s,computing_s", *rows]) + "\n"
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Keep garbage collection and, where the system allows it, other programs from delaying a sample."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        with _realtime_priority():
+            yield
+    finally:
+        if running:
+            gc.enable()
+
+
+@contextmanager
+def _realtime_priority() -> Iterator[None]:
+    """Give this thread real-time priority, on systems that have it and allow it."""
+    try:
+        before = os.sched_getscheduler(0), os.sched_getparam(0)
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+    except (AttributeError, OSError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, *before)
+
+
+def timekeeper(task: Task) -> Punctuality | None:
+    """A new monitor for a trial; None if the machine is not driven in real time."""
+    rules = task.machine.realtime
+    return None if rules is None else Punctuality(rules, task.machine.sampling_time)

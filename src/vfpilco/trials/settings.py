@@ -1,0 +1,140 @@
+"""The settings of the method, grouped by component."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from vfpilco.common.checks import check_integer
+from vfpilco.common.components import classes, describe, rebuild
+from vfpilco.common.errors import UserError, unknown
+from vfpilco.model.files import KERNELS
+from vfpilco.model.kernels import SE, Kernel, Poly
+from vfpilco.model.noise import CorrelatedNoise, NoiseModel, WhiteNoise
+from vfpilco.model.prior_mean import ConstantVelocity, PriorMean, ZeroMean
+from vfpilco.policy.base import Policy
+from vfpilco.policy.learned import COMPONENTS
+from vfpilco.policy.limits import InputLimits
+from vfpilco.policy.rbf import RBF
+from vfpilco.rollout.settings import OptimiserSettings, PredictionSettings
+from vfpilco.state.base import State
+from vfpilco.state.window import VelocityFree
+from vfpilco.tasks.sensors import GaussianNoise, Quantised, Sensor, TimingJitter
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """What the GPs are."""
+
+    kernel: Kernel = field(default_factory=lambda: SE() * Poly(1, on=("rates", "inputs")))
+    """Covariance function; `SE()`, one lengthscale per input, is the paper's."""
+    prior_mean: PriorMean = field(default_factory=ConstantVelocity)
+    """What the GPs expect before seeing data: the last movement again, or no movement (`ZeroMean`, the paper's)."""
+    noise: NoiseModel = field(default_factory=CorrelatedNoise)
+    """Noise of the targets: made of the measurement errors that they share, or independent (`WhiteNoise`)."""
+    inducing: int = 128
+    """Inducing points of the GP posterior, if the last trial has more training points than this; 0: always exact."""
+
+    def __post_init__(self) -> None:
+        check_integer("inducing", self.inducing, 0)
+        if 0 < self.inducing < 8:
+            raise UserError(f"inducing must be 0 (always exact) or at least 8, got {self.inducing}.")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of the method, grouped by component.
+
+    `learn` also takes single ones as keyword arguments: `learn(task, kernel=SE(), steps=300)`.
+
+    Example:
+        >>> Settings().replace(steps=300, m_q=1).state
+        VelocityFree(m_q=1, m_u=1, encoding='differences')
+    """
+
+    state: State = field(default_factory=VelocityFree)
+    """The state representation: `VelocityFree`, or a baseline, `Filtered` (MC-PILCO4PMS) or `FullState` (MC-PILCO)."""
+    model: ModelSettings = field(default_factory=ModelSettings)
+    """What the GPs are."""
+    policy: Policy = field(default_factory=RBF)
+    """The policy: `RBF`, `LinearRBF`, `MLP`, or one of your own."""
+    optimiser: OptimiserSettings = field(default_factory=OptimiserSettings)
+    """How the policy is optimised."""
+    prediction: PredictionSettings = field(default_factory=PredictionSettings)
+    """How a trial is predicted."""
+    limits: InputLimits = field(default_factory=InputLimits)
+    """How carefully inputs are used."""
+    sensor: Sensor | None = None
+    """The sensor that is assumed; the machine's own if None."""
+
+    def replace(self, **changes: Any) -> Settings:
+        """The same settings with some changed, by name: groups, or single settings of any group.
+
+        Raises:
+            UserError: If there is no setting of that name.
+        """
+        settings = self
+        for name, value in changes.items():
+            settings = settings._with(name, value)
+        return settings
+
+    def _with(self, name: str, value: Any) -> Settings:
+        own = {f.name for f in dataclasses.fields(self)}
+        if name in own:
+            return dataclasses.replace(self, **{name: value})
+        for group in own:
+            part = getattr(self, group)
+            if dataclasses.is_dataclass(part) and name in _public(part):
+                return dataclasses.replace(self, **{group: dataclasses.replace(part, **{name: value})})  # pyright: ignore
+        raise unknown("setting", name, [*own, *self.flat()])
+
+    def flat(self) -> dict[str, Any]:
+        """Every single setting by name; components such as kernel and policy are one each."""
+        groups = (self.model, self.optimiser, self.prediction, self.limits)
+        flat = {name: getattr(group, name) for group in groups for name in _public(group)}
+        return {"state": self.state, **flat, "policy": self.policy, "sensor": self.sensor}
+
+    def described(self) -> dict[str, Any]:
+        """The settings as JSON, for run.json."""
+        return describe(self)
+
+    @staticmethod
+    def from_description(description: Mapping[str, Any], *components: Any) -> Settings:
+        """The settings in a run.json.
+
+        Args:
+            description: What `described` returned.
+            components: Objects of the user's own classes that it may name.
+
+        Raises:
+            UserError: If it names an unknown class, or does not describe settings.
+        """
+        try:
+            found = rebuild(dict(description), {**CLASSES, **classes(*components)})
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise UserError(f"These are not settings of this version ({error}).") from error
+        if not isinstance(found, Settings):
+            raise UserError("These are not settings of this version.")
+        return found
+
+
+CLASSES: dict[str, type] = {
+    **COMPONENTS,
+    **KERNELS,
+    **{
+        cls.__name__: cls
+        for cls in (
+            *(Settings, ModelSettings, OptimiserSettings, PredictionSettings, InputLimits),
+            *(ConstantVelocity, ZeroMean, CorrelatedNoise, WhiteNoise),
+            *(GaussianNoise, Quantised, TimingJitter),
+        )
+    },
+}
+"""The classes that a run.json may name."""
+
+
+def _public(part: Any) -> list[str]:
+    """The fields of a component that a user sets."""
+    return [f.name for f in dataclasses.fields(part) if f.init and f.name not in ("bound", "a", "b")]

@@ -1,0 +1,150 @@
+"""Runs whose trials are executed elsewhere: `tell` adds logged trials, `ask` returns the next policy."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vfpilco.common.configuration import configure
+from vfpilco.common.errors import UserError
+from vfpilco.data.results import CostBand
+from vfpilco.data.trial import Trial
+from vfpilco.data.watcher import Watcher
+from vfpilco.policy.learned import LearnedPolicy
+from vfpilco.storage.header import RunHeader
+from vfpilco.storage.runfolder import RunFolder
+from vfpilco.tasks.task import Task
+from vfpilco.trials.comparison import cost_band
+from vfpilco.trials.learn import Given, begin, planned, reopen
+from vfpilco.trials.learner import Learner
+from vfpilco.trials.result import Result
+from vfpilco.trials.settings import Settings
+
+
+def tell(
+    run: str | Path,
+    task: Task,
+    trials: Sequence[Trial],
+    *,
+    names: Sequence[object] = (),
+    seed: int | None = None,
+    watch: Watcher | None = None,
+    settings: Settings | None = None,
+    **changes: Any,
+) -> Result:
+    """Add logged trials to a run, which is started if there is none.
+
+    The first trial after `ask` is that policy's, and a note warns if its inputs are not; all others count as
+    exploration.
+
+    Args:
+        run: The run folder.
+        task: The task.
+        trials: The logged trials, in the order in which they were executed.
+        names: What to call the trials in messages.
+        seed: Fixes all randomness of a new run.
+        watch: Is informed about everything that happens.
+        settings: All settings of a new run.
+        **changes: Single settings of a new run, as for `learn`.
+
+    Returns:
+        The run so far.
+
+    Raises:
+        UserError: If there is no trial, or one that the run already has.
+    """
+    configure()
+    task.check()
+    if not trials:
+        raise UserError("There is no trial to add: give at least one.")
+    folder, watch = RunFolder(run, task.settings, changes), watch or Watcher()
+    given = Given(seed, None, settings, changes)
+    with folder.held():
+        new = not folder.begun
+        learner = Learner(given.plan(task), None, folder, watch) if new else reopen(task, None, folder, watch, given)
+        files = [folder.path / row.file for row in learner.result.rows]
+        called = names or [f"Trial {i} of those given" for i in range(1, len(trials) + 1)]
+        check_different(learner.result.trials, trials, [*files, *called])
+        if new:
+            begin(learner.plan, folder, external=True)
+        for trial in trials:
+            learner.ingest(trial)
+        return learner.result
+
+
+def check_different(known: Sequence[Trial], added: Sequence[Trial], names: Sequence[object]) -> None:
+    """Raise a `UserError` for a trial that occurs twice, which would count double; `names` are those of both."""
+    trials = [*known, *added]
+    for i in range(len(known), len(trials)):
+        for before, name in zip(trials[:i], names, strict=False):
+            if np.array_equal(trials[i].q, before.q):
+                raise UserError(f"{names[i]} holds the same measurements as {name}: add every trial once.")
+
+
+class Asked(NamedTuple):
+    """The answer to `ask`."""
+
+    trial: int
+    """The trial that the policy is for."""
+    policy: LearnedPolicy
+    predicted_cost: CostBand
+    """What that trial is expected to cost."""
+
+
+def ask(
+    run: str | Path, task: Task, *, watch: Watcher | None = None, settings: Settings | None = None, **changes: Any
+) -> Asked:
+    """Learn from all trials that were added to a run: the policy for the next trial.
+
+    Asked again before another trial is added, it returns the same policy at once.
+
+    Args:
+        run: The run folder.
+        task: The task.
+        watch: Is informed about everything that happens.
+        settings: All settings; they may change until the first policy.
+        **changes: Single settings, as for `learn`; likewise.
+
+    Raises:
+        UserError: If no trial was added yet, or settings change after the first policy.
+    """
+    configure()
+    folder, watch = RunFolder(run, task.settings, changes), watch or Watcher()
+    task.check()
+    header = folder.header()
+    with folder.held():
+        if settings is not None or changes:
+            header = _change_settings(folder, header, task, settings, changes)
+        trial = 1 + sum(row.kind == "policy" for row in folder.results())
+        learner = reopen(task, None, folder, watch, Given(trials=max(trial, header.trials)))
+        if not learner.result.trials:
+            raise UserError(f"{run} has no trial yet: add one with vfpilco tell.")
+        policy, predicted = learner.propose(trial)
+        return Asked(trial, policy, cost_band(predicted))
+
+
+def _change_settings(
+    folder: RunFolder, header: RunHeader, task: Task, settings: Settings | None, changes: dict[str, Any]
+) -> RunHeader:
+    """Write other settings to the header of a run that has no policy yet."""
+    then = planned(task, folder, header)
+    wanted = (settings or then.settings).replace(**changes)
+    before, after = then.settings.flat(), wanted.flat()
+    changed = {name: value for name, value in after.items() if before.get(name) != value}
+    if changed and folder.has("models/001.safetensors"):
+        were = ", ".join(f"{name} {before.get(name)}" for name in changed)
+        raise UserError(
+            f"{folder.path} was learned with {were}, got {', '.join(map(str, changed.values()))}: settings (and "
+            "--inspected, which changes some) may change until the first policy; leave them out, or add the trials to "
+            "a new run."
+        )
+    if not changed:
+        return header
+    dataclasses.replace(then, settings=wanted).check()
+    header = dataclasses.replace(header, settings=wanted.described())
+    folder.write_header(header)
+    return header

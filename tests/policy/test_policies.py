@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from vfpilco.policy.learned import LearnedPolicy
+from vfpilco.common.errors import UserError
+from vfpilco.state.window import VelocityFree
+from vfpilco.policy import KINDS, LinearRBFNetwork, NeuralNetwork, RBFNetwork
+from vfpilco.data.trial import Trial
+
+HISTORY = VelocityFree((False, True), d_u=2, m_q=2, m_u=1)
+SCALE = (1.0, 1.0, 1.0, 0.03, 0.3, 0.04, 0.2)
+CIRCLE = (False, True, True, False, False, False, False)
+LIMITS = (10.0, 0.5)
+RBF = RBFNetwork(SCALE, CIRCLE, LIMITS, basis_functions=15)
+LINEAR = LinearRBFNetwork(SCALE, CIRCLE, LIMITS, basis_functions=15)
+MLP = NeuralNetwork(SCALE, LIMITS, units=12)
+POLICIES = pytest.mark.parametrize("policy", [RBF, LINEAR, MLP], ids=KINDS)
+
+
+def params_of(policy, seed: int = 0) -> dict[str, np.ndarray]:
+    """Drawn parameters, shifted so that no kind of them is trivial."""
+    rng = np.random.default_rng(seed)
+    drawn = policy.init(jax.random.key(seed))
+    return {name: value + 0.3 * rng.normal(size=np.shape(value)) for name, value in drawn.items()}
+
+
+def inputs(n: int, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n, len(SCALE))) * SCALE
+
+
+def slow_rbf(params: dict, x: np.ndarray, keep: np.ndarray | None = None) -> np.ndarray:
+    """Eq. 6 in loops, with the negative exponent of the erratum."""
+    u = np.zeros((len(x), len(LIMITS)))
+    for m, j in np.ndindex(u.shape):
+        total = 0.0
+        for i, center in enumerate(params["centers"]):
+            distance = 0.0
+            for d, unit in enumerate(SCALE):
+                distance += ((x[m, d] / unit - center[d]) / np.exp(params["log_lengthscales"][d])) ** 2
+            total += params["weights"][i, j] * np.exp(-distance) * (1 if keep is None else keep[m, i])
+        u[m, j] = LIMITS[j] * np.tanh(total / LIMITS[j])
+    return u
+
+
+@pytest.mark.parametrize("xp", [np, jnp], ids=["numpy", "jax"])
+@pytest.mark.parametrize("drop", [False, True])
+def test_rbf_network_is_the_papers_formula(xp, drop):
+    params, x = params_of(RBF), inputs(6)
+    params["log_lengthscales"] = params["log_lengthscales"] + 0.7
+    keep = np.random.default_rng(0).choice([0.0, 4 / 3], size=(6, 15)) if drop else None
+    expected = slow_rbf(params, x, keep)
+    assert np.abs(expected).max() > 0.05
+    got = RBF({k: xp.asarray(v) for k, v in params.items()}, xp.asarray(x), keep if keep is None else xp.asarray(keep))
+    np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_linear_rbf_network_feeds_back_linearly_on_top():
+    params, x = params_of(LINEAR), inputs(6)
+    found = np.arctanh(LINEAR(params, x) / LIMITS) - np.arctanh(slow_rbf(params, x) / LIMITS)
+    np.testing.assert_allclose(found * LIMITS, (x / SCALE) @ params["gains"], rtol=1e-8)
+    far = 1e3 * x  # where no basis function reaches
+    assert np.all(np.abs(RBF(params, far)) < 1e-9)
+    assert np.all(np.abs(LINEAR(params, far)) > 0.1 * np.array(LIMITS))
+
+
+def test_linear_rbf_network_starts_as_wide_as_it_has_inputs():
+    few, many = (
+        LINEAR.init(jax.random.key(0)),
+        LinearRBFNetwork((1.0,) * 32, (False,) * 32, LIMITS).init(jax.random.key(0)),
+    )
+    np.testing.assert_array_equal(few["log_lengthscales"], 0)
+    np.testing.assert_allclose(np.exp(many["log_lengthscales"]), 2)
+    for params in (few, many):
+        np.testing.assert_array_equal(params["gains"], 0)
+
+
+def test_neural_network_is_its_formula():
+    p, x = params_of(MLP), inputs(6)
+    keep = np.random.default_rng(0).choice([0.0, 2.0], size=(6, 12))
+    hidden = np.tanh(np.einsum("md,dh->mh", x / np.array(SCALE), p["weight_1"]) + p["bias_1"])
+    hidden = np.tanh(np.einsum("mh,hk->mk", hidden, p["weight_2"]) + p["bias_2"])
+    for mask in (None, keep):
+        shown = hidden if mask is None else hidden * mask
+        expected = np.array(LIMITS) * np.tanh(np.einsum("mh,hu->mu", shown, p["weight_3"]) + p["bias_3"])
+        np.testing.assert_allclose(MLP(p, x, mask), expected, rtol=1e-12)
+
+
+@POLICIES
+def test_numpy_and_jax_agree_with_any_leading_dimensions(policy):
+    params, x = params_of(policy), inputs(6)
+    on_jax = policy({k: jnp.asarray(v) for k, v in params.items()}, jnp.asarray(x))
+    assert on_jax.shape == (6, 2)
+    np.testing.assert_allclose(on_jax, policy(params, x), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(policy(params, x.reshape(2, 3, -1)).reshape(6, 2), policy(params, x), rtol=1e-12)
+    np.testing.assert_allclose(policy(params, x[4]), policy(params, x)[4], rtol=1e-12)
+
+
+@POLICIES
+def test_inputs_keep_within_their_limits_and_reach_for_them(policy):
+    params = {name: 100 * value if "weight" in name else value for name, value in params_of(policy).items()}
+    u = policy(params, inputs(200))
+    assert np.all(np.abs(u) <= LIMITS)
+    assert np.all(np.abs(u).max(0) > 0.99 * np.array(LIMITS))
+
+
+def test_derivatives_with_dropout_are_those_of_the_plain_formula():
+    params, x = {k: jnp.asarray(v) for k, v in params_of(RBF).items()}, jnp.asarray(inputs(6))
+    keep = jnp.asarray(np.random.default_rng(0).choice([0.0, 4 / 3], size=(6, 15)))
+    tilt = jnp.asarray(np.random.default_rng(1).normal(size=(6, 2)))
+
+    def plain(params, x):
+        gaps = (x[:, None] / jnp.array(SCALE) - params["centers"]) * jnp.exp(-params["log_lengthscales"])
+        basis = jnp.exp(-(gaps**2).sum(-1)) * keep
+        limits = jnp.array(LIMITS)
+        return (tilt * limits * jnp.tanh(basis @ params["weights"] / limits)).sum()
+
+    expected = jax.jit(jax.grad(plain, argnums=(0, 1)))(params, x)
+    ours = jax.jit(jax.grad(lambda params, x: (tilt * RBF(params, x, keep)).sum(), argnums=(0, 1)))(params, x)
+    assert jax.tree.structure(ours) == jax.tree.structure(expected)
+    for got, wanted in zip(jax.tree.leaves(ours), jax.tree.leaves(expected), strict=True):
+        assert np.abs(wanted).max() > 1e-3
+        np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-10)
+
+
+def test_rbf_network_starts_as_the_authors_do():
+    policy = RBFNetwork(SCALE, CIRCLE, LIMITS, basis_functions=500)
+    params = policy.init(jax.random.key(0))
+    np.testing.assert_allclose(params["centers"][:, 1] ** 2 + params["centers"][:, 2] ** 2, 1)  # sine and cosine
+    assert np.all(np.abs(params["weights"]) <= np.array(LIMITS) / 2)
+    np.testing.assert_allclose(params["weights"].std(0), np.array(LIMITS) / np.sqrt(12), rtol=0.1)
+    np.testing.assert_array_equal(params["log_lengthscales"], np.zeros(len(SCALE)))
+    narrow = RBFNetwork(SCALE, CIRCLE, LIMITS, 500, turns=((0.5, 1.0),)).init(jax.random.key(0))
+    angle = np.arctan2(narrow["centers"][:, 1], narrow["centers"][:, 2])
+    assert 0.5 <= angle.min() < 0.52
+    assert 0.98 < angle.max() <= 1.0
+    again, other = policy.init(jax.random.key(0)), policy.init(jax.random.key(1))
+    np.testing.assert_array_equal(again["centers"], params["centers"])
+    assert np.all(other["weights"] != params["weights"])
+
+
+@POLICIES
+def test_dropout_keeps_the_expectation(policy):
+    units = 12 if policy is MLP else 15
+    for rate in (0.25, 0.6):
+        mask = np.asarray(policy.dropout(jax.random.key(3), 4000, rate, "float32"))
+        assert mask.shape == (4000, units)
+        assert mask.dtype == np.float32
+        assert np.mean(mask == 0) == pytest.approx(rate, abs=0.01)
+        assert np.mean(mask) == pytest.approx(1, abs=0.02)
+        np.testing.assert_allclose(np.unique(mask), [0, 1 / (1 - rate)], rtol=1e-6)
+    assert np.all(np.asarray(policy.dropout(jax.random.key(3), 50, 0.0, "float64")) == 1)
+
+
+# -- on the machine ----------------------------------------------------------------------------------------------
+
+
+def turning(steps: int = 30) -> np.ndarray:
+    """Positions with a pole that goes round several times, forth and back."""
+    t = np.arange(steps + 1) / steps
+    return np.column_stack([np.sin(3 * t), 1.5 + 20 * np.sin(np.pi * t)])
+
+
+@POLICIES
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_saved_policy_comes_back_to_the_bit(policy, dtype, tmp_path):
+    params = {name: value.astype(dtype) for name, value in params_of(policy).items()}
+    learned = LearnedPolicy(HISTORY, policy, params)
+    learned.save(tmp_path / "policy.safetensors")
+    loaded = LearnedPolicy.load(tmp_path / "policy.safetensors")
+    assert loaded.representation == HISTORY
+    assert loaded.policy == policy
+    assert loaded.params.keys() == params.keys()
+    for name, value in params.items():
+        assert loaded.params[name].dtype == dtype
+        np.testing.assert_array_equal(loaded.params[name], value)
+    for q in turning():
+        np.testing.assert_array_equal(loaded(q), learned(q))
+
+
+def test_a_damaged_or_missing_policy_file_is_refused(tmp_path):
+    with pytest.raises(UserError, match="no policy file"):
+        LearnedPolicy.load(tmp_path / "none.safetensors")
+    file = tmp_path / "policy.safetensors"
+    LearnedPolicy(HISTORY, RBF, params_of(RBF)).save(file)
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(UserError, match="damaged"):
+        LearnedPolicy.load(file)
+
+
+@POLICIES
+def test_learned_policy_sees_its_own_window(policy):
+    params, q = params_of(policy), turning()
+    learned = LearnedPolicy(HISTORY, policy, params)
+    u = np.array([learned(sample) for sample in q])
+    t = np.arange(HISTORY.first_real, len(q) - 1)
+    window = HISTORY.windows(Trial(q, u[:-1], 0.1), t)
+    np.testing.assert_allclose(u[t], policy(params, HISTORY.policy_input(window)), rtol=1e-12)
+    np.testing.assert_allclose(u[0], policy(params, HISTORY.policy_input(HISTORY.begin(q[0]))), rtol=1e-12)
+    learned.reset()
+    np.testing.assert_array_equal(learned(q[0]), u[0])
+
+
+@POLICIES
+def test_wrapped_angles_give_the_same_inputs_as_unwrapped_ones(policy):
+    q = turning()
+    wrapped = q.copy()
+    wrapped[:, 1] = np.mod(q[:, 1] + np.pi, 2 * np.pi) - np.pi
+    assert np.abs(np.diff(wrapped[:, 1])).max() > np.pi  # there are jumps to mend
+    params = params_of(policy)
+    plain, mended = (LearnedPolicy(HISTORY, policy, params) for _ in range(2))
+    u = np.array([plain(sample) for sample in q])
+    assert np.ptp(u[:, 0]) > 0.1
+    np.testing.assert_allclose([mended(sample) for sample in wrapped], u, rtol=1e-8, atol=1e-8)
+
+
+def test_a_jump_of_a_position_that_is_no_angle_is_taken_as_it_is():
+    learned = LearnedPolicy(HISTORY, MLP, params_of(MLP))
+    learned(np.array([0.0, 0.0]))
+    near = learned(np.array([0.1, 0.0]))
+    learned.reset()
+    learned(np.array([0.0, 0.0]))
+    assert np.all(learned(np.array([0.1 + 2 * np.pi, 0.0])) != near)
