@@ -24,7 +24,7 @@ test: $(INSTALLED)
 	$(BIN)/ruff check src tests examples
 	$(BIN)/ruff format --check src tests examples
 	$(BIN)/pyright
-	$(BIN)/lint-imports --quiet
+	$(BIN)/lint-imports --no-logo
 	$(MAKE) --no-print-directory docs
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 

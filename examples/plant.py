@@ -1,9 +1,9 @@
-"""A cart with a pole as a plant on TCP, in plain Python: replace the class by your machine.
+"""A cart with a pole as a plant on TCP, in plain Python: replace the class with your machine.
 
-    cp src/vfpilco/serve.py examples/plant.py rig/      # nothing else is needed on the computer of the rig
+    cp src/vfpilco/plants/serve.py examples/plant.py rig/      # nothing else is needed on the computer of the rig
     python rig/plant.py --realtime
 
-It is the plant of the built-in task `cartpole`. What goes over the line stands in docs/protocol.md.
+It is the plant of the built-in task `cartpole`. The protocol is described in docs/protocol.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SUBSTEPS = 20
 
 
 class CartPole:
-    """A cart on a rail that a force moves, and a pole that hangs from it: positions p and alpha, 0 hanging down."""
+    """A cart on a rail, driven by a force, with a pole hanging from it: positions p and alpha, 0 hanging down."""
 
     def __init__(self, noisy: bool) -> None:
         self.noisy = noisy
@@ -34,7 +34,7 @@ class CartPole:
         self.state = [0.0, 0.0, 0.0, 0.0]
 
     def reset(self, seed: int) -> list[float]:
-        """Go to the start and return the positions measured there; a real machine has no use for the seed."""
+        """Go to the start and return the positions measured there; a real machine ignores the seed."""
         self.random.seed(seed)
         self.state = [0.0, 0.0, 0.0, 0.0]
         return self.measured()
@@ -46,17 +46,17 @@ class CartPole:
         return self.measured()
 
     def stop(self) -> None:
-        """Apply the safe input: called whenever a trial ends, whatever the reason; may be called twice."""
+        """Apply the safe input; called at the end of every trial, whatever happened, and perhaps twice."""
 
     def measured(self) -> list[float]:
-        """The positions as the sensors see them."""
+        """The positions as the sensors measure them."""
         if not self.noisy:
             return self.state[:2]
         return [q + self.random.gauss(0, std) for q, std in zip(self.state, NOISE)]  # noqa: B905
 
 
 def derivative(state: list[float], force: float) -> list[float]:
-    """The change of p, alpha and their speeds; the equations stand in vfpilco/plants/cartpole.py."""
+    """The time derivatives of p, alpha and their velocities; see vfpilco/machines/cartpole/plant.py."""
     _, alpha, dp, dalpha = state
     cart, pole, length, friction, gravity = 0.5, 0.5, 0.5, 0.1, 9.81
     s, c, push = sin(alpha), cos(alpha), force - friction * dp
@@ -69,8 +69,8 @@ def derivative(state: list[float], force: float) -> list[float]:
 def runge_kutta(x: list[float], force: float, h: float) -> list[float]:
     """One classical Runge-Kutta step of length h."""
 
-    def after(part: float, slope: list[float]) -> list[float]:
-        return [value + part * k for value, k in zip(x, slope)]  # noqa: B905
+    def after(part: float, change: list[float]) -> list[float]:
+        return [value + part * k for value, k in zip(x, change)]  # noqa: B905
 
     k1 = derivative(x, force)
     k2 = derivative(after(h / 2, k1), force)
@@ -86,7 +86,7 @@ if __name__ == "__main__":
     parser.add_argument("--realtime", action="store_true", help="take as long for a step as a machine would")
     parser.add_argument("--noiseless", action="store_true", help="measure exactly")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # However the program ends, the machine is stopped.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # The machine is stopped, however the program ends.
     plant = CartPole(noisy=not options.noiseless)
     with contextlib.suppress(KeyboardInterrupt):
         serve(

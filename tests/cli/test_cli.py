@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import pytest
 
 import vfpilco
 from vfpilco.cli.main import main
+from vfpilco.trials.options import Options
 
 SMALL = ["--particles", "20", "--basis-functions", "10", "--steps", "3", "--inducing", "32", "--trials", "1"]
 
@@ -36,8 +38,8 @@ def test_help_shows_every_setting_with_its_default(capsys):
         main(["learn", "cartpole", "--help"])
     assert stopped.value.code == 0
     text = " ".join(capsys.readouterr().out.split())
-    for name in vfpilco.Settings.__dataclass_fields__:
-        assert f"--{name.replace('_', '-')}" in text
+    for field in dataclasses.fields(Options):
+        assert f"--{field.name.replace('_', '-')}" in text
     assert "(default: constant-velocity)" in text
 
 
@@ -55,7 +57,7 @@ def test_learn_json_and_run_folder(run):
     assert said["run"] == str(folder)
     assert [row["kind"] for row in said["results"]] == ["explore", "policy"]
     assert Path(said["pictures"][0]).read_bytes().startswith(b"\x89PNG")
-    assert json.loads((folder / "run.json").read_text())["settings"]["basis_functions"] == 10
+    assert json.loads((folder / "run.json").read_text())["settings"]["policy"]["basis_functions"] == 10
 
 
 def test_evaluate_prints_rate_and_cost(run, capsys):
@@ -108,7 +110,7 @@ def test_human_display_ends_with_table_and_places(tmp_path):
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--m-q", "0"], "m_q must be a whole number of at least 1, got 0"),
+        (["--m-q", "0"], "m_q must be an integer of at least 1, got 0"),
         (["--m-u", "-1"], "m_u must be"),
         (["--particles", "0"], "particles must be"),
         (["--particles", "25"], "shards must divide particles"),
@@ -129,17 +131,17 @@ def test_bad_settings_are_refused_and_nothing_is_written(capsys, tmp_path, flags
     [
         (["learn"], "Missing from vfpilco learn: TASK"),
         (["learn", "cartpole", "--particle", "3"], "did you mean '--particles'?"),
-        (["learn", "cartpole", "--particles", "1e3"], "--particles: a whole number is needed, not '1e3'"),
+        (["learn", "cartpole", "--particles", "1e3"], "--particles: an integer is needed, got '1e3'"),
         (["learn", "cartpole", "--kernel", "rbf"], "no kernel called 'rbf'"),
         (["learn", "cartpole", "--kernel", "se(rate)"], "did you mean 'rates'"),
         (["learn", "cartpole", "--kernel", "se *"], "cannot be read"),
-        (["learn", "cartpole", "--seed", "9" * 30], "seed must be a whole number of at most"),
+        (["learn", "cartpole", "--seed", "9" * 30], "seed must be an integer of at most"),
         (["learn", "cartpole", "--out", "/proc/x", "--trials", "1"], "/proc/x cannot be used"),
         (["evaluate"], "Missing from vfpilco evaluate: RUN"),
         (["tasks", "x"], "Unrecognized options: x"),
     ],
 )
-def test_bad_arguments_are_told_in_one_sentence(capsys, argv, words):
+def test_bad_arguments_are_reported_in_one_sentence(capsys, argv, words):
     assert words in refuse(capsys, argv)
 
 
@@ -164,13 +166,13 @@ def test_evaluate_refuses_what_is_not_a_run(run, capsys, tmp_path):
     assert "no policy of trial 9: it has [1]" in refuse(capsys, ["evaluate", str(folder), "--trial", "9"])
     assert "episodes must be" in refuse(capsys, ["evaluate", str(folder), "--episodes", "0"])
     (tmp_path / "run.json").write_text("{\n")
-    assert "run.json is damaged or not ours" in refuse(capsys, ["evaluate", str(tmp_path)])
+    assert "run.json is damaged or was not written by vfpilco" in refuse(capsys, ["evaluate", str(tmp_path)])
     (tmp_path / "run.json").write_text('{"format": 99}\n')
-    assert "its format is 99, this version reads 3" in refuse(capsys, ["evaluate", str(tmp_path)])
+    assert "its format is 99, this version reads" in refuse(capsys, ["evaluate", str(tmp_path)])
 
 
 def test_the_wheel_works_outside_the_checkout(tmp_path):
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     subprocess.run(
         [
             sys.executable,

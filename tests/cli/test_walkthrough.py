@@ -1,4 +1,4 @@
-"""The walk-through of docs/your-machine.md, done as it stands there."""
+"""The walk-through of the page your-machine.md, exactly as it is written there."""
 
 import json
 import re
@@ -9,15 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from peers import Program
 
 import vfpilco
-from peers import Program
-from vfpilco.trials.execute import connect, execute
-from vfpilco.tasks.realtime import Punctuality, RealTime
 from vfpilco.storage.trialfile import trial_to_csv
+from vfpilco.tasks.realtime import RealTime
+from vfpilco.tasks.sensors import std_at_rest
+from vfpilco.trials.execute import Conditions, connect, execute
+from vfpilco.trials.punctuality import Punctuality
 
-ROOT = Path(__file__).parent.parent
-TEXT = (ROOT / "docs/your-machine.md").read_text()
+ROOT = Path(__file__).parents[2]
+TEXT = next((ROOT / "docs").rglob("your-machine.md")).read_text()
 SHELL = [block.strip().splitlines() for block in re.findall(r"```sh\n(.*?)```", TEXT, flags=re.S)]
 QUICK = "--trials 1 --steps 4 --particles 4 --basis-functions 5 --inducing 16"
 
@@ -29,7 +31,7 @@ def command(line: str, more: str = "") -> list[str]:
 
 @pytest.fixture
 def bench(tmp_path):
-    """A folder as a newcomer has it: the examples, the task of the walk-through, the plant built and running."""
+    """The folder of a new user: the examples, the task of the walk-through, the plant built and running."""
     build, start = SHELL[0]
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     subprocess.run(command(build), cwd=tmp_path, check=True, timeout=120)
@@ -58,11 +60,11 @@ def test_every_command_of_the_walkthrough_works(bench):
     assert [row["kind"] for row in rows] == ["explore", "policy"]
 
 
-def test_trials_logged_elsewhere_are_told_and_a_policy_is_asked_for(bench):
+def test_logged_trials_are_added_and_the_next_policy_is_computed(bench):
     task = vfpilco.task("cartpole")
     columns = ["p", "alpha", "force"]
     for seed, name in enumerate(("first.csv", "second.csv")):
-        trial = execute(task, connect(task), task.exploring(seed, 0), seed)
+        trial = execute(task, connect(task), task.explorer(seed, 0), seed)
         (bench / name).write_text(trial_to_csv(trial.q, trial.u, trial.sampling_time, columns))
     (tell, ask), (exporting,) = SHELL[3], SHELL[4]
     assert exporting.startswith(f"{ask} --to c")
@@ -72,12 +74,10 @@ def test_trials_logged_elsewhere_are_told_and_a_policy_is_asked_for(bench):
     assert asked["trial"] == 1
     assert (bench / asked["export"] / "policy.c").exists()
     settings = json.loads((bench / "runs/bench/run.json").read_text())["settings"]
-    assert settings["m_u"] == 1
-    assert settings["sensor"].startswith("noise:")
-    np.testing.assert_allclose(
-        [float(std) for std in settings["sensor"][6:].split(",")], task.sensor.spread(), rtol=0.4
-    )
-    # A log with a hole is refused, its line is told, and nothing is added.
+    assert settings["state"]["m_u"] == 1
+    assert settings["sensor"]["type"] == "GaussianNoise"
+    np.testing.assert_allclose(settings["sensor"]["std"], std_at_rest(task.machine.sensor, 2), rtol=0.4)
+    # A log with a gap is refused, the message names its line, and nothing is added.
     rows = (bench / "first.csv").read_text().splitlines(keepends=True)
     (bench / "bad.csv").write_text("".join(rows[:40] + rows[45:]))
     refused = subprocess.run(
@@ -99,8 +99,8 @@ def test_the_walkthrough_ends_in_success(bench):
     assert found["success_rate"] >= 0.8
 
 
-def may_go_first() -> bool:
-    """Whether programs may be given real-time priority here."""
+def real_time_allowed() -> bool:
+    """Whether programs may have real-time priority on this computer."""
     return (
         bool(shutil.which("chrt")) and subprocess.run(["chrt", "-f", "10", "true"], capture_output=True).returncode == 0
     )
@@ -108,12 +108,12 @@ def may_go_first() -> bool:
 
 @pytest.mark.long
 def test_thirty_hertz_are_held_over_tcp(bench):
-    first = ["chrt", "-f", "10"] if may_go_first() else []
-    plant, task = Program([*first, str(bench / "plant"), "--realtime"]), vfpilco.task("cartpole")
-    punctuality = [Punctuality(RealTime(missed=100.0), task.sampling_time) for _ in range(10)]
+    priority = ["chrt", "-f", "10"] if real_time_allowed() else []
+    plant, task = Program([*priority, str(bench / "plant"), "--realtime"]), vfpilco.task("cartpole")
+    punctuality = [Punctuality(RealTime(missed=100.0), task.machine.sampling_time) for _ in range(10)]
     with vfpilco.RemotePlant.connect(plant.url, task) as remote:
         for seed, watch in enumerate(punctuality):
-            execute(task, remote, task.exploring(seed, 0), seed, punctuality=watch)
+            execute(task, remote, task.explorer(seed, 0), seed, Conditions(punctuality=watch))
     plant.end()
     late = np.concatenate([watch.late[1:] for watch in punctuality])
     print(f"{np.mean(late > 0.1 / 30):.2%} late, worst {1e3 * late.max():.2f} ms")

@@ -12,37 +12,50 @@ import jax
 import numpy as np
 import pytest
 
-from exports import ANGLES, LIMITS, REPRESENTATIONS, exported, learned, motion, need, small_check, written  # noqa: F401
-from vfpilco.policy.learned import LearnedPolicy
+from exports import (  # noqa: F401
+    ANGLES,
+    LIMITS,
+    POLICIES,
+    STATES,
+    exported,
+    learned,
+    motion,
+    need,
+    small_check,
+    written,
+)
 from vfpilco.common.errors import UserError
-from vfpilco.trials.execute import execute
+from vfpilco.data.trial import unwrap
 from vfpilco.exports import check as checking
 from vfpilco.exports.compiled import FLAGS, Program, compiler
-from vfpilco.exports.described import Exported, Quantity
+from vfpilco.exports.exported import Exported, Quantity
 from vfpilco.exports.readme import readme
 from vfpilco.exports.targets import TARGETS
 from vfpilco.exports.text import inward, plain
-from vfpilco.state.window import VelocityFree
+from vfpilco.policy.base import PolicyInputs
+from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.policy.limits import Slew
-from vfpilco.policy import KINDS, NeuralNetwork
-from vfpilco.data.trial import unwrap
+from vfpilco.policy.mlp import MLP
+from vfpilco.state.base import Signals
+from vfpilco.state.window import VelocityFree
+from vfpilco.trials.execute import execute
 
 SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 HOSTILE = '"""\'*/ `x` %s\\ \n```\n??/ $(task) ${q} | # é \ud800 \u202e "); system("rm'
-DATA = Path(__file__).parent / "data"
+SAMPLES = Path(__file__).parent.parent / "samples"
 
 
 pytestmark = pytest.mark.usefixtures("small_check")
 
 
 def difference(one: Exported, found: list[np.ndarray], trials: list[np.ndarray]) -> float:
-    """The largest difference from the learned policy, as a share of u_max; what it asks for must not be trivial."""
+    """The largest difference from the learned policy, as a fraction of u_max; its inputs must not be trivial."""
     due = np.concatenate([checking.answers(one, trial) for trial in trials]) / LIMITS
     assert np.mean(np.any((np.abs(due) > 0.05) & (np.abs(due) < 0.95), axis=1)) > 0.3
     return float(np.abs(np.concatenate(found) / LIMITS - due).max())
 
 
-EVERY_KIND = [(how, kind, False) for how in REPRESENTATIONS for kind in KINDS]
+EVERY_KIND = [(how, kind, False) for how in STATES for kind in POLICIES]
 FOLLOWERS = [("differences", "linear-rbf", True), ("kalman", "rbf", True), ("full state", "mlp", True)]
 
 
@@ -59,7 +72,9 @@ def test_every_form_of_export_agrees_with_the_learned_policy(how, kind, follows,
 
 
 @pytest.mark.parametrize("to", ["c", "onnx"])
-@pytest.mark.parametrize(("how", "kind", "follows"), [("low-pass", "rbf", False), ("naive", "mlp", False), *FOLLOWERS])
+@pytest.mark.parametrize(
+    ("how", "kind", "follows"), [("low-pass", "rbf", False), ("positions", "mlp", False), *FOLLOWERS]
+)
 def test_float_agrees_within_its_precision(how, kind, follows, to, tmp_path):
     one = exported(learned(how, kind, follows=follows))
     trials = [trial.astype(np.float32).astype(float) for trial in checking.histories(one, 150)]
@@ -75,9 +90,9 @@ def test_every_form_keeps_the_slew_limit_as_the_learned_policy_does(how, kind, f
     one = exported(learned(how, kind, follows=follows, slew=slew))
     one.check()
     trials = [trial.astype(np.float32).astype(float) for trial in checking.histories(one, 300)]
-    held = np.concatenate([checking.held_back(one, checking.answers(one, trial)) for trial in trials])
+    held = np.concatenate([checking.slew_limited(one, checking.answers(one, trial)) for trial in trials])
     assert np.all((held.mean(axis=0) > 0.02) & (held.mean(axis=0) < 0.98))
-    free = exported(LearnedPolicy(one.policy.representation, one.policy.policy, one.policy.params, one.reference))
+    free = exported(LearnedPolicy(one.policy.state, one.policy.policy, one.policy.params, one.reference))
     wanted = [checking.answers(free, trial) for trial in trials]
     assert difference(one, wanted, trials) > 0.1
     for to, target in TARGETS.items():
@@ -100,14 +115,14 @@ def test_c_is_clean_under_sanitizers(how, kind, follows, precision, command, tmp
     assert np.all(np.abs(program.answers([wild])[0]) <= LIMITS)
 
 
-def test_the_checks_own_report_is_what_was_found(tmp_path):
+def test_a_check_reports_what_it_finds(tmp_path):
     one = exported(learned("differences", "rbf"))
     folder, target = written(one, "numpy", tmp_path), TARGETS["numpy"]
     report = checking.check(one, target, folder, "double")
     assert report.histories == 400
     assert report.trial_samples == 40
     assert 0 < report.error < 1e-12
-    assert 0.3 < report.telling <= report.active <= 1
+    assert 0.3 < report.informative <= report.active <= 1
     source = (folder / "policy.py").read_text()
     (folder / "policy.py").write_text(source.replace("np.tanh(y / LIMITS)", "np.tanh(y / LIMITS + 2e-6)"))
     with pytest.raises(UserError, match=r"differs from the learned policy by 2\.0e-06 of u_max"):
@@ -115,10 +130,10 @@ def test_the_checks_own_report_is_what_was_found(tmp_path):
 
 
 WITHOUT_SLEW = {
-    "np.clip(u, self.applied - MOST, self.applied + MOST)": "u",
+    "np.clip(u, low, high)": "u",
     "self.applied = u.copy()": "pass",
     "self.applied = np.zeros(len(APPLIED))": "self.applied = getattr(self, 'applied', 0 * LIMITS)",  # not reset
-    "self.applied + MOST": "self.applied + 1.01 * MOST",
+    "self.applied + MOST_CHANGE": "self.applied + 1.01 * MOST_CHANGE",
 }
 
 
@@ -128,8 +143,8 @@ def test_a_check_refuses_a_slew_limit_that_is_missing_or_wrong(tmp_path):
     report = checking.check(one, target, folder, "double")
     assert report.held is not None
     assert 0.02 < report.held < 0.9
-    assert report.telling > 0.3
-    assert "the slew limit holds one back" in " ".join(report.sentences())
+    assert report.informative > 0.3
+    assert "the slew limit is active" in " ".join(report.sentences())
     source = (folder / "policy.py").read_text()
     for line, wrong in WITHOUT_SLEW.items():
         assert source.count(line) == 1
@@ -138,17 +153,17 @@ def test_a_check_refuses_a_slew_limit_that_is_missing_or_wrong(tmp_path):
             checking.check(one, target, folder, "double")
 
 
-def test_a_check_that_never_reaches_the_slew_limit_says_so(tmp_path):
+def test_a_check_that_never_reaches_the_slew_limit_reports_it(tmp_path):
     one = exported(learned("differences", "rbf", slew=2.0))
     report = checking.check(one, TARGETS["numpy"], written(one, "numpy", tmp_path), "double")
     assert report.held == 0
-    assert "proves nothing of it" in " ".join(report.sentences())
+    assert "proves nothing about it" in " ".join(report.sentences())
 
 
-def test_a_check_on_small_inputs_says_that_it_proves_little(tmp_path):
+def test_a_check_on_small_inputs_reports_that_it_proves_little(tmp_path):
     policy = learned("differences", "rbf")
     timid = {**policy.params, "weights": policy.params["weights"] / 1e4}
-    one = exported(LearnedPolicy(policy.representation, policy.policy, timid))
+    one = exported(LearnedPolicy(policy.state, policy.policy, timid))
     report = checking.check(one, TARGETS["numpy"], written(one, "numpy", tmp_path), "double")
     assert report.active == 0
     assert "agreement proves little" in " ".join(report.sentences())
@@ -158,7 +173,7 @@ def test_a_check_on_small_inputs_says_that_it_proves_little(tmp_path):
 
 
 class Library:
-    """An export in C, loaded into this process; each holds one state."""
+    """An export in C, loaded into this process; each object has one state."""
 
     def __init__(self, folder: Path, precision: str = "double", flags: tuple[str, ...] = ()) -> None:
         path = folder / "policy.so"
@@ -167,16 +182,16 @@ class Library:
             subprocess.run(command, check=True, timeout=100)
         self.code, self.real = ctypes.CDLL(str(path)), ctypes.c_double if precision == "double" else ctypes.c_float
         self.state = ctypes.create_string_buffer(10_000)
-        self.followed = None
+        self.valid = None
         self.code.vfpilco_reset(self.state)
 
     def __call__(self, measured: Any) -> np.ndarray:
         q, u = (self.real * len(measured))(*measured), (self.real * 8)()
-        self.followed = self.code.vfpilco_step(self.state, q, u)
+        self.valid = self.code.vfpilco_step(self.state, q, u)
         return np.array(u[:])
 
 
-def test_two_instances_do_not_disturb_each_other(tmp_path):
+def test_two_instances_are_independent(tmp_path):
     one = exported(learned("low-pass", "rbf"))
     folder = written(one, "c", tmp_path)
     first, second = Library(folder), Library(folder)
@@ -185,39 +200,39 @@ def test_two_instances_do_not_disturb_each_other(tmp_path):
     assert difference(one, found, [motion(0), motion(1)]) < 1e-12
 
 
-class Beginning:
-    """What an export has to do with bad measurements, by a learned policy that is begun anew after them."""
+class Restarting:
+    """What an export must do with invalid measurements: a learned policy that is reset after them."""
 
     def __init__(self, policy: LearnedPolicy) -> None:
-        self.policy, self.last, self.anew, self.sample = policy, None, True, 0
+        self.policy, self.last, self.restart, self.sample = policy, None, True, 0
 
     def __call__(self, measured: np.ndarray) -> np.ndarray:
         bad = not np.all(np.abs(measured) <= 1e9)
         if not bad:
             turning = (*ANGLES, False, False)[: len(measured)]
             self.last = measured if self.last is None else unwrap(measured, self.last, turning)
-            if self.anew:
+            if self.restart:
                 self.policy.reset()
         self.policy._samples = self.sample
-        self.anew, self.sample = bad, self.sample + 1
+        self.restart, self.sample = bad, self.sample + 1
         return np.zeros(2) if bad else self.policy(self.last)
 
 
-UNSLEWED = [(*follower, 0.0) for follower in [*FOLLOWERS, ("naive", "rbf", False)]]
+UNSLEWED = [(*follower, 0.0) for follower in [*FOLLOWERS, ("positions", "rbf", False)]]
 
 
 @pytest.mark.parametrize(("how", "kind", "follows", "slew"), [*UNSLEWED, ("low-pass", "linear-rbf", True, 0.02)])
-def test_what_is_no_measurement_gives_the_safe_input_and_a_new_beginning(how, kind, follows, slew, tmp_path):
+def test_an_invalid_measurement_gives_the_safe_input_and_restarts_the_memory(how, kind, follows, slew, tmp_path):
     one = exported(learned(how, kind, follows=follows, slew=slew))
     trial = one.trials[-1].copy()
     trial[:, 1] -= 2 + 2 * np.pi * np.round((trial[:, 1] - 2) / (2 * np.pi))
-    assert np.abs(np.diff(trial[:7, 1])).max() > np.pi  # It wraps around before the first bad measurement.
+    assert np.abs(np.diff(trial[:7, 1])).max() > np.pi  # It wraps before the first invalid measurement.
     bad = [0, 7, 8, 20, 30]
     trial[bad, [1, 0, 1, 0, 1]] = np.nan, np.inf, -np.inf, 1.1e9, -1e300
-    due = np.array(list(map(Beginning(one.policy), trial)))
+    due = np.array(list(map(Restarting(one.policy), trial)))
     assert np.all(due[bad] == 0)
     assert np.all(due[[1, 9, 21, 31]] != 0)
-    if slew:  # The safe input comes at once, and inputs go on from there.
+    if slew:  # The safe input is applied at once, and inputs change from there.
         assert np.all(np.abs(due[[6, 19, 29]]).max(axis=0) > 2 * slew * np.array(LIMITS))
         np.testing.assert_allclose(np.abs(due[[9, 21, 31]] / LIMITS), slew)
     for to, target in TARGETS.items():
@@ -230,54 +245,54 @@ def test_what_is_no_measurement_gives_the_safe_input_and_a_new_beginning(how, ki
 @pytest.mark.parametrize("precision", ["double", "float"])
 def test_no_input_is_ever_beyond_its_limit(precision, flags, tmp_path):
     limits = (10.0, 0.06981317007977318, 0.1, 1 / 3, 1e-3, np.pi, 7.7, 1e5)
-    policy = NeuralNetwork((1.0,) * 4, limits, 3)
+    policy = MLP(3).bind(PolicyInputs((1.0,) * 4, limits))
     params = {name: 50 * np.abs(value) for name, value in policy.init(jax.random.key(0)).items()}
     params["weight_3"] = params["weight_3"] * np.where(np.arange(8) % 2, 1.0, -1.0)
-    seen = VelocityFree((False, False), 8, m_q=1, m_u=0)
+    state = VelocityFree(m_q=1, m_u=0).bind(Signals((False, False), 8))
     inputs = tuple(Quantity(f"u{i}", "N") for i in range(8))
-    one = exported(LearnedPolicy(seen, policy, params), inputs=inputs)
+    one = exported(LearnedPolicy(state, policy, params), inputs=inputs)
     one.check()
     run = Library(written(one, "c", tmp_path, precision), precision, flags)
     hit = False
     for q in ([1.0, 1.0], [-1.0, -1.0], [9e8, -9e8], [0.1, 0.3]):
         u = run(q)
-        assert run.followed == 1
+        assert run.valid == 1
         assert np.all(np.abs(u) <= limits)
         hit = hit or np.all(np.abs(u) >= 0.9999999 * np.array(limits))
     assert hit
     for q in ([np.nan, 0.0], [0.0, np.inf], [-np.inf, np.nan]):
         assert np.all(run(q) == 0)
-        assert run.followed == 0
+        assert run.valid == 0
 
 
 @pytest.mark.parametrize("precision", ["double", "float"])
 def test_under_fast_math_too_no_input_leaves_its_limit_or_changes_too_fast(precision, tmp_path):
     policy = learned("differences", "linear-rbf", slew=0.3)
     policy.params["weights"] = 100 * policy.params["weights"]
-    one = exported(LearnedPolicy(policy.representation, policy.policy, policy.params, slew=policy.slew))
+    one = exported(LearnedPolicy(policy.state, policy.policy, policy.params, slew=policy.slew))
     run = Library(written(one, "c", tmp_path, precision), precision, ("-O3", "-ffast-math"))
     shares = np.array([run(q)[:2] for q in motion(0)]) / LIMITS
     assert 0.9999 < np.abs(shares).max() <= 1
     assert np.abs(np.diff(shares, axis=0, prepend=np.zeros((1, 2)))).max() == pytest.approx(0.3, rel=1e-6)
 
 
-def test_where_nothing_sensible_comes_inputs_are_zero_and_go_on_from_there(tmp_path):
+def test_inputs_that_would_not_be_finite_are_zero_and_change_from_there(tmp_path):
     policy = learned("differences", "linear-rbf", slew=0.1)
     huge = {**policy.params, "gains": np.full_like(policy.params["gains"], 1e300)}
-    one = exported(LearnedPolicy(policy.representation, policy.policy, huge, slew=policy.slew))
+    one = exported(LearnedPolicy(policy.state, policy.policy, huge, slew=policy.slew))
     trial = np.concatenate([np.full((4, 2), 0.5), [[9e8, 0.5]], np.full((5, 2), 0.5)])
     for to, target in TARGETS.items():
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             found = target.run(written(one, to, tmp_path / to), [trial]).inputs[0] / LIMITS
-        shares = [0.1, 0.2, 0.3, 0.4, 0, 0, 0, 0.1, 0.2, 0.3]  # Memory holds what overflows for three samples.
+        shares = [0.1, 0.2, 0.3, 0.4, 0, 0, 0, 0.1, 0.2, 0.3]  # The overflow stays in the memory for three samples.
         np.testing.assert_allclose(found, np.array(shares)[:, None] * [1, 1], atol=1e-12, err_msg=to)
 
 
 @pytest.mark.parametrize("most", [(0.1, np.nan), (0.1, -0.1), (0.0, 0.1), (0.1,)])
-def test_a_slew_limit_that_is_none_is_refused(most):
+def test_an_invalid_slew_limit_is_refused(most):
     policy = learned("differences", "rbf")
     with pytest.raises(UserError):
-        exported(LearnedPolicy(policy.representation, policy.policy, policy.params, slew=Slew(most))).check()
+        exported(LearnedPolicy(policy.state, policy.policy, policy.params, slew=Slew(most))).check()
 
 
 def test_limits_are_rounded_inward():
@@ -290,28 +305,28 @@ def test_limits_are_rounded_inward():
 
 def test_values_too_large_for_float_are_refused():
     policy = learned("differences", "rbf")
-    huge = LearnedPolicy(policy.representation, policy.policy, {**policy.params, "weights": np.full((30, 2), 1e200)})
+    huge = LearnedPolicy(policy.state, policy.policy, {**policy.params, "weights": np.full((30, 2), 1e200)})
     assert "1e+200" in TARGETS["c"].files(exported(huge), "double")["policy.c"]
     with pytest.raises(UserError, match="too large for float"):
         TARGETS["c"].files(exported(huge), "float")
 
 
 def test_the_c_policy_swings_the_pole_up(task, tmp_path):
-    policy = LearnedPolicy.load(DATA / "cartpole-policy.safetensors")
+    policy = LearnedPolicy.load(SAMPLES / "policy-format3.safetensors")
     names = {"positions": (Quantity("p", "m"), Quantity("alpha", "rad")), "inputs": (Quantity("force", "N"),)}
     run = Library(written(exported(policy, **names), "c", tmp_path))
     successes = []
     for seed in range(5):
         run.code.vfpilco_reset(run.state)
-        trial = execute(task, task.plant(), lambda q: run(q)[:1], seed)
-        successes.append(task.judge(trial.judged)["success"])
+        trial = execute(task, task.machine.plant(), lambda q: run(q)[:1], seed)
+        successes.append(task.evaluate(trial.evaluated).success)
     assert sum(successes) >= 4
 
 
 # -- names -------------------------------------------------------------------------------------------------------
 
 
-def test_plain_names_stay_and_hostile_ones_lose_their_teeth():
+def test_plain_names_are_kept_and_hostile_ones_made_harmless():
     for name in ("force", "motor x", "shoulder_pan", "N·m", "m/s²", "°C", "α̇"[:1], "velocity of p"):
         assert plain(name) == name
     assert not set(plain(HOSTILE)) & set("\"'*`%\\\n$?|#;<>&[]{}\ud800\u202e")
@@ -324,17 +339,17 @@ def test_hostile_names_put_nothing_into_source_or_readme(tmp_path, monkeypatch):
     one = exported(learned("full state", "rbf"))
     clean = {to: TARGETS[to].files(one, "double") for to in TARGETS}
     names = (Quantity(HOSTILE, HOSTILE), Quantity(HOSTILE + "2", "*/"))
-    about = {**one.learned, "task": HOSTILE, "run": HOSTILE, "settings": {HOSTILE: HOSTILE}}
-    hostile = dataclasses.replace(one, positions=names, inputs=names, learned=about)
+    origin = dataclasses.replace(one.origin, task=HOSTILE, run=HOSTILE, settings={HOSTILE: HOSTILE})
+    hostile = dataclasses.replace(one, positions=names, inputs=names, origin=origin)
     trials = [one.trials[0]]
     for to, target in TARGETS.items():
         folder = written(hostile, to, tmp_path / to)
         assert difference(one, target.run(folder, trials).inputs, trials) < 1e-12
         for name, content in clean[to].items() if to != "onnx" else []:
             assert without_text((folder / name).read_text("utf-8")) == without_text(str(content))
-        said, expected = readme(hostile, target, "double", None), readme(one, target, "double", None)
-        assert said.count("\n```") == expected.count("\n```")
-        assert json.loads(said.rpartition("```json\n")[2].rpartition("```")[0]) == about
+        found, expected = readme(hostile, target, "double", None), readme(one, target, "double", None)
+        assert found.count("\n```") == expected.count("\n```")
+        assert json.loads(found.rpartition("```json\n")[2].rpartition("```")[0]) == dataclasses.asdict(origin)
 
 
 def without_text(source: str) -> str:
@@ -342,16 +357,16 @@ def without_text(source: str) -> str:
     return re.sub(r'/\*.*?\*/|""".*?"""|"[^"\n]*"', "", source, flags=re.S)
 
 
-def test_onnx_metadata_tells_all_there_is_to_know(tmp_path):
+def test_onnx_metadata_is_complete(tmp_path):
     import onnx
 
     model = onnx.load(written(exported(learned("low-pass", "rbf")), "onnx", tmp_path) / "policy.onnx")
-    told = {entry.key: json.loads(entry.value) for entry in model.metadata_props}
-    assert told["measured"][1] == {"name": "alpha", "unit": "rad", "angle": True}
-    assert told["inputs"][1] == {"name": "turn", "unit": "rad", "limit": 0.07}
-    assert told["rate_hz"] == pytest.approx(30)
-    assert told["memory"] == {"last_measurements": 1, "filters": 3}
-    assert told["learned"]["run"] == "runs/drawn"
+    known = {entry.key: json.loads(entry.value) for entry in model.metadata_props}
+    assert known["measured"][1] == {"name": "alpha", "unit": "rad", "angle": True}
+    assert known["inputs"][1] == {"name": "turn", "unit": "rad", "limit": 0.07}
+    assert known["rate_hz"] == pytest.approx(30)
+    assert known["memory"] == {"last_measurements": 1, "filters": 3}
+    assert known["learned"]["run"] == "runs/drawn"
 
 
 def test_onnx_takes_a_window_of_positions_and_a_batch(tmp_path):
@@ -375,11 +390,11 @@ def test_onnx_takes_the_last_inputs_only_with_a_slew_limit(slew, tmp_path):
     state = ["memory", "applied"] if slew else ["memory"]
     assert [one.name for one in session.get_inputs()] == ["measured", *state]
     assert [one.name for one in session.get_outputs()] == ["inputs", *(f"new_{name}" for name in state)]
-    told = json.loads(session.get_modelmeta().custom_metadata_map["inputs"])[1]
-    assert told == {"name": "turn", "unit": "rad", "limit": 0.07, **({"most_change": slew * 0.07} if slew else {})}
+    known = json.loads(session.get_modelmeta().custom_metadata_map["inputs"])[1]
+    assert known == {"name": "turn", "unit": "rad", "limit": 0.07, **({"most_change": slew * 0.07} if slew else {})}
 
 
-def test_onnx_makes_the_best_of_whatever_last_inputs_it_is_given(tmp_path):
+def test_onnx_corrects_invalid_last_inputs(tmp_path):
     import onnxruntime
 
     path = written(exported(learned("differences", "rbf", slew=0.01)), "onnx", tmp_path) / "policy.onnx"

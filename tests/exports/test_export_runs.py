@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import itertools
 import json
 import re
@@ -10,33 +11,43 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import one_sentence
 
 import vfpilco
-import vfpilco.cli
-from exports import ANGLES, KALMAN, LIMITS, H, exported, learned, motion, small_check  # noqa: F401
-from folders import one_sentence
-from vfpilco.policy.learned import LearnedPolicy
+from exports import LIMITS, STATES, H, exported, learned, motion, small_check  # noqa: F401
+from vfpilco.cli.main import main
 from vfpilco.common.errors import UserError
-from vfpilco.exports.described import describe
-from vfpilco.exports.targets import TARGETS
-from vfpilco.state.filtered import Filtered
-from vfpilco.storage.runfolder import RunFolder
+from vfpilco.common.files import to_json
+from vfpilco.data.results import TrialResult
 from vfpilco.data.trial import Trial
+from vfpilco.exports.exported import describe
+from vfpilco.exports.targets import TARGETS
+from vfpilco.policy.base import BoundPolicy
+from vfpilco.policy.learned import LearnedPolicy
+from vfpilco.policy.rbf import RBF
+from vfpilco.state.window import VelocityFree
+from vfpilco.storage.header import RunHeader, TaskDescription
+from vfpilco.storage.runfolder import RunFolder
+from vfpilco.tasks.machine import Input, Position
+from vfpilco.trials.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("small_check")
+SAMPLES = Path(__file__).parent.parent / "samples"
 
 
 def made_run(folder: Path, policy: LearnedPolicy, names: tuple[str, ...] = ("p", "alpha", "force", "turn")) -> Path:
-    """A run folder as learning leaves it, of a drawn policy."""
+    """A run folder of a policy with random parameters."""
     run, columns = RunFolder(folder), list(names)
-    positions = [{"name": name, "unit": "m"} for name in names[:2]]
-    inputs = [{"name": name, "unit": "N", "limit": 1.0} for name in names[2:]]
-    task = {"name": names[0], "positions": positions, "inputs": inputs, "sampling_time": H}
-    run.write_header({"task": task, "seed": 7, "settings": {"m_q": 2}, "versions": {"vfpilco": "0.1.0"}, "trials": 1})
-    for i, row in enumerate([{"kind": "explore"}, {"kind": "policy", "trial": 1}]):
+    positions = tuple(Position(name, "m") for name in names[:2])
+    inputs = tuple(Input(name, "N", 1.0) for name in names[2:])
+    task = TaskDescription(names[0], positions, inputs, H, 39)
+    settings = Settings().replace(steps=300, slew=0.25).described()
+    run.write_header(RunHeader(task=task, settings=settings, seed=7, trials=1, versions={"vfpilco": "0.2.0"}))
+    for i in range(2):
         q = motion(i)
         run.add_trial(i, Trial(q, np.zeros((len(q) - 1, 2)), H, q, np.gradient(q, H, axis=0)), columns)
-        run.add_result(row)
+        kind = "policy" if i else "explore"
+        run.add_result(TrialResult(cost=1.0, success=False, kind=kind, trial=i or None, experience_s=i * 1.3))
     run.add_policy(1, policy)
     return folder
 
@@ -54,7 +65,7 @@ def vector(folder: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(("to", "precision"), [("c", "double"), ("c", "float"), ("onnx", "float"), ("numpy", "double")])
-def test_the_readmes_test_vector_is_true(run, to, precision, tmp_path):
+def test_the_test_vector_in_the_readme_is_right(run, to, precision, tmp_path):
     made = vfpilco.export(run, to, tmp_path / "a", precision=precision, check=True)
     assert made.report is not None
     q, u = vector(made.folder)
@@ -69,14 +80,14 @@ def test_the_readmes_test_vector_is_true(run, to, precision, tmp_path):
 
 
 @pytest.mark.parametrize("to", list(TARGETS))
-def test_the_readme_tells_the_slew_limit_and_its_test_vector_keeps_it(to, tmp_path):
+def test_the_readme_has_the_slew_limit_and_its_test_vector_keeps_it(to, tmp_path):
     folder = made_run(tmp_path / "run", learned("differences", "rbf", slew=0.01))
     made = vfpilco.export(folder, to, tmp_path / "a", check=True)
     q, u = vector(made.folder)
     np.testing.assert_allclose(TARGETS[to].run(made.folder, [q]).inputs[0] / LIMITS, u / LIMITS, atol=1e-12)
     assert np.abs(np.diff(u / LIMITS, axis=0, prepend=np.zeros((1, 2)))).max() == pytest.approx(0.01)
     text = (made.folder / "README.md").read_text("utf-8")
-    for words in ("force by 0.1 N, turn by 0.0007", "count as zero", "the inputs that it gave last"):
+    for words in ("force by 0.1 N, turn by 0.0007", "Before the first sample they are zero", "and the last inputs"):
         assert words in text
     assert {"c": "3 × 2 + 2 doubles", "onnx": "inputs, memory, applied =", "numpy": "policy.step"}[to] in text
 
@@ -99,7 +110,7 @@ def test_the_same_export_has_the_same_bytes(run, tmp_path):
         assert [f.read_bytes() for f in sorted(first.iterdir())] == [f.read_bytes() for f in sorted(second.iterdir())]
 
 
-def test_the_numpy_file_needs_numpy_alone(run, tmp_path):
+def test_the_numpy_file_needs_numpy_only(run, tmp_path):
     folder = vfpilco.export(run, "numpy", tmp_path / "a").folder
     q, u = vector(folder)
     code = (
@@ -118,18 +129,150 @@ def test_the_numpy_file_needs_numpy_alone(run, tmp_path):
     np.testing.assert_allclose(json.loads(done.stdout), u, atol=1e-12)
 
 
+# -- origin ------------------------------------------------------------------------------------------------------
+
+
+def origin(folder: Path) -> dict:
+    """Where the policy was learned, from a README."""
+    return json.loads((folder / "README.md").read_text("utf-8").rpartition("```json\n")[2].rpartition("```")[0])
+
+
+def test_the_readme_lists_every_setting_by_name(run, tmp_path):
+    known = origin(vfpilco.export(run, "numpy", tmp_path / "a").folder)
+    assert {name: known[name] for name in ("run", "trial", "task", "seed")} == {
+        "run": str(run),
+        "trial": 1,
+        "task": "p",
+        "seed": 7,
+    }
+    settings = known["settings"]
+    assert settings["state"] == repr(VelocityFree())
+    assert settings["policy"] == repr(RBF())
+    assert settings["prior_mean"] == "ConstantVelocity()"
+    assert (settings["steps"], settings["slew"], settings["precision"]) == (300, 0.25, "float32")
+    assert settings.keys() == Settings().flat().keys() - {"sensor"}  # which is not set
+
+
+def test_a_run_of_format_3_is_exported_with_its_settings(tmp_path):
+    made = vfpilco.export(SAMPLES / "run-format3", "numpy", tmp_path / "a", check=True)
+    assert made.report is not None
+    assert max(made.report.error, made.report.trial_error) < 1e-12
+    known = origin(made.folder)
+    assert (known["task"], known["trial"], known["versions"]["vfpilco"]) == ("cartpole", 2, "0.1.0")
+    assert known["settings"]["m_q"] == 2
+    assert known["settings"]["kernel"] == "se * poly1(rates, inputs)"
+
+
+# -- components of the user's own --------------------------------------------------------------------------------
+
+
+class Renamed(RBF):
+    """A policy of the user's own that computes what an RBF network computes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Halved(RBF):
+    """One that computes something else, and inherits how an RBF network is exported."""
+
+    def __call__(self, params, x, keep=None):
+        return 0.5 * super().__call__(params, x, keep)
+
+
+@dataclasses.dataclass(frozen=True)
+class Linear(BoundPolicy):
+    """One that cannot be exported."""
+
+    def __call__(self, params, x, keep=None):
+        return x[..., :2] @ params["gains"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Doubled(VelocityFree):
+    """A state with another policy input, which inherits how a window is exported."""
+
+    def policy_input(self, window):
+        return 2 * super().policy_input(window)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scaled(VelocityFree):
+    """A state with another memory, which inherits how a window is exported."""
+
+    def push(self, window, q, u):
+        return super().push(window, 2 * q, u)
+
+
+@dataclasses.dataclass(frozen=True)
+class Unexported(VelocityFree):
+    """A state that cannot be expressed as a memory."""
+
+    def exported_memory(self):
+        raise UserError("Unexported cannot be exported: it has no memory.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Forgotten(VelocityFree):
+    """A state that leaves open how it is exported."""
+
+    def exported_memory(self):
+        return None
+
+
+def own_policy(cls: type) -> LearnedPolicy:
+    one = learned("differences", "rbf")
+    fields = {} if cls is Linear else {"basis_functions": 30}
+    params = {"gains": np.eye(2)} if cls is Linear else one.params
+    return LearnedPolicy(one.state, cls(**fields, bound=one.policy.inputs), params)
+
+
+def own_state(cls: type) -> LearnedPolicy:
+    one = learned("differences", "rbf")
+    return LearnedPolicy(cls(2, 1, bound=one.state.signals), one.policy, one.params)
+
+
+def test_a_policy_of_the_users_own_class_is_exported(tmp_path):
+    folder = made_run(tmp_path / "run", own_policy(Renamed))
+    with pytest.raises(UserError, match="'Renamed' is not a component of vfpilco"):
+        vfpilco.export(folder, "numpy", tmp_path / "a")
+    made = vfpilco.export(folder, "numpy", tmp_path / "a", check=True, components=[Renamed(30)])
+    assert made.report is not None
+    assert made.report.error < 1e-12
+    settings = {"policy": Renamed(30), "steps": 100}
+    assert vfpilco.export(folder, "numpy", tmp_path / "b", components=[settings]).files == made.files
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (own_policy(Halved), r"would differ from it by .* of u_max: make `layers` of Halved return what"),
+        (own_state(Scaled), r"would differ from it by .* of u_max: make `exported_memory` of Scaled return what"),
+        (own_state(Doubled), "state of class Doubled cannot be exported"),
+        (own_policy(Linear), "A policy of class Linear cannot be exported"),
+        (own_state(Unexported), "Unexported cannot be exported: it has no memory"),
+        (own_state(Forgotten), "Forgotten is a state that cannot be exported: give the class a method"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused_in_one_sentence(policy, words, tmp_path):
+    folder = made_run(tmp_path / "run", policy)
+    components = [dataclasses.replace(part, bound=None) for part in (policy.state, policy.policy)]
+    with pytest.raises(UserError, match=words) as error:
+        vfpilco.export(folder, "numpy", tmp_path / "a", components=components)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "a").exists()
+
+
 # -- what is refused ---------------------------------------------------------------------------------------------
 
 
 def refuse(capsys, run: Path, *flags: object) -> str:
-    """What is said of an export that must be refused."""
-    assert vfpilco.cli.main(["export", str(run), *map(str, flags)]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    return one_sentence(said.err)
+    """The message about an export that must be refused."""
+    assert main(["export", str(run), *map(str, flags)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    return one_sentence(printed.err)
 
 
-def test_bad_arguments_are_told_in_one_sentence_and_nothing_is_written(run, capsys, tmp_path, monkeypatch):
+def test_bad_arguments_are_refused_in_one_sentence_and_nothing_is_written(run, capsys, tmp_path, monkeypatch):
     out = ("--out", tmp_path / "a")
     assert "Missing from vfpilco export: --to" in refuse(capsys, run, *out)
     assert "--out" in refuse(capsys, run, "--to", "c")
@@ -138,13 +281,13 @@ def test_bad_arguments_are_told_in_one_sentence_and_nothing_is_written(run, caps
     assert "no policy of trial 9: it has [1]" in refuse(capsys, run, "--to", "c", "--trial", 9, *out)
     assert "holds no run" in refuse(capsys, tmp_path, "--to", "c", *out)
     monkeypatch.setenv("CC", "no-such-compiler")
-    assert "no-such-compiler is not there" in refuse(capsys, run, "--to", "c", "--check", *out)
+    assert "no-such-compiler was not found" in refuse(capsys, run, "--to", "c", "--check", *out)
     monkeypatch.delenv("CC")
     monkeypatch.setenv("PATH", "")
-    assert "a compiler is needed" in refuse(capsys, run, "--to", "c", "--check", *out)
+    assert "needs a compiler" in refuse(capsys, run, "--to", "c", "--check", *out)
     for name in ("onnxruntime", "onnx"):
         monkeypatch.setitem(sys.modules, name, None)
-        assert f"{name} is needed: pip install" in refuse(capsys, run, "--to", "onnx", "--check", *out)
+        assert f"needs the package {name}: pip install" in refuse(capsys, run, "--to", "onnx", "--check", *out)
         monkeypatch.delitem(sys.modules, name)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(UserError, match="did you mean 'onnx'"):
@@ -156,20 +299,20 @@ def test_a_folder_in_use_is_refused_and_an_empty_one_is_filled(run, capsys, tmp_
     assert "is not empty" in refuse(capsys, run, "--to", "numpy", "--out", tmp_path)
     assert "is a file" in refuse(capsys, run, "--to", "numpy", "--out", tmp_path / "mine")
     (tmp_path / "empty").mkdir()
-    assert vfpilco.cli.main(["export", str(run), "--to", "numpy", "--out", str(tmp_path / "empty")]) == 0
+    assert main(["export", str(run), "--to", "numpy", "--out", str(tmp_path / "empty")]) == 0
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["README.md", "empty", "mine", "policy.py"]
     assert (tmp_path / "mine").read_text() == "mine"
 
 
 def test_an_export_that_fails_half_way_leaves_nothing(run, tmp_path, monkeypatch):
-    whole = itertools.count()
+    files = itertools.count()
 
     def write(path: Path, content: str) -> None:
-        if next(whole) == 1:
+        if next(files) == 1:
             raise OSError(28, "No space left on device")
         path.write_text(content)
 
-    monkeypatch.setattr(sys.modules["vfpilco.export"], "write_file", write)
+    monkeypatch.setattr(sys.modules["vfpilco.exports"], "write_file", write)
     with pytest.raises(OSError, match="No space"):
         vfpilco.export(run, "c", tmp_path / "a")
     assert list(tmp_path.iterdir()) == []
@@ -180,29 +323,29 @@ def test_values_that_are_not_finite_are_refused(tmp_path, capsys):
         policy = learned("differences", "rbf")
         policy.params[name].flat[index] = np.nan
         folder = made_run(tmp_path / name, policy)
-        said = refuse(capsys, folder, "--to", "c", "--out", tmp_path / "a")
-        assert "not finite" in said
+        assert "not finite" in refuse(capsys, folder, "--to", "c", "--out", tmp_path / "a")
     with pytest.raises(UserError, match="not finite"):
         exported(learned("differences", "rbf"), sampling_time=float("inf")).check()
-    a = np.array(KALMAN.a)
+    a = np.array(STATES["kalman"].a)
     a[0, 1, 1] = np.inf
-    seen = Filtered(ANGLES, 2, H, a=tuple(map(tuple, a.tolist())), b=KALMAN.b)
+    state = dataclasses.replace(STATES["kalman"], a=tuple(tuple(map(tuple, rows)) for rows in a.tolist()))
     policy = learned("kalman", "rbf")
     with pytest.raises(UserError, match="not finite"):
-        exported(LearnedPolicy(seen, policy.policy, policy.params)).check()
+        exported(LearnedPolicy(state, policy.policy, policy.params)).check()
 
 
 def test_a_policy_that_does_not_fit_its_run_is_refused(tmp_path, capsys):
-    policy = learned("differences", "rbf")
-    folder = made_run(tmp_path / "run", policy)
-    header = json.loads((folder / "run.json").read_text())
-    del header["checksum"]
-    for change in ({"positions": header["task"]["positions"][:1]}, {"inputs": []}, {"sampling_time": 0}):
-        RunFolder(folder).write_header({**header, "task": {**header["task"], **change}})
-        with pytest.raises(UserError):
+    folder = made_run(tmp_path / "run", learned("differences", "rbf"))
+    header = RunFolder(folder).header()
+    for change in ({"positions": header.task.positions[:1]}, {"inputs": ()}, {"sampling_time": 0.0}):
+        RunFolder(folder).write_header(dataclasses.replace(header, task=dataclasses.replace(header.task, **change)))
+        with pytest.raises(UserError, match=r"does not fit|must be positive"):
             describe(RunFolder(folder))
-    RunFolder(folder).write_header({**header, "task": {"name": "x"}})
-    assert "does not describe a run of this version" in refuse(capsys, folder, "--to", "c", "--out", tmp_path / "a")
+    content = json.loads((folder / "run.json").read_text())
+    del content["checksum"]
+    (folder / "run.json").write_text(to_json({**content, "task": {"name": "x"}}) + "\n")
+    said = refuse(capsys, folder, "--to", "c", "--out", tmp_path / "a")
+    assert "run.json is damaged or was not written by vfpilco" in said
 
 
 def test_a_hostile_run_is_exported_harmlessly(tmp_path):

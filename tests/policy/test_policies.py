@@ -5,24 +5,29 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.common.errors import UserError
-from vfpilco.state.window import VelocityFree
-from vfpilco.policy import KINDS, LinearRBFNetwork, NeuralNetwork, RBFNetwork
 from vfpilco.data.trial import Trial
+from vfpilco.policy.base import BoundPolicy, PolicyInputs
+from vfpilco.policy.learned import LearnedPolicy
+from vfpilco.policy.limits import Slew
+from vfpilco.policy.mlp import MLP
+from vfpilco.policy.rbf import RBF, LinearRBF
+from vfpilco.state.base import Signals
+from vfpilco.state.window import VelocityFree
 
-HISTORY = VelocityFree((False, True), d_u=2, m_q=2, m_u=1)
+STATE = VelocityFree(m_q=2, m_u=1).bind(Signals(angles=(False, True), d_u=2))
 SCALE = (1.0, 1.0, 1.0, 0.03, 0.3, 0.04, 0.2)
 CIRCLE = (False, True, True, False, False, False, False)
 LIMITS = (10.0, 0.5)
-RBF = RBFNetwork(SCALE, CIRCLE, LIMITS, basis_functions=15)
-LINEAR = LinearRBFNetwork(SCALE, CIRCLE, LIMITS, basis_functions=15)
-MLP = NeuralNetwork(SCALE, LIMITS, units=12)
-POLICIES = pytest.mark.parametrize("policy", [RBF, LINEAR, MLP], ids=KINDS)
+INPUTS = PolicyInputs(SCALE, LIMITS, CIRCLE)
+NETWORK = RBF(15).bind(INPUTS)
+LINEAR = LinearRBF(15).bind(INPUTS)
+NEURAL = MLP(12).bind(INPUTS)
+POLICIES = pytest.mark.parametrize("policy", [NETWORK, LINEAR, NEURAL], ids=repr)
 
 
 def params_of(policy, seed: int = 0) -> dict[str, np.ndarray]:
-    """Drawn parameters, shifted so that no kind of them is trivial."""
+    """Initial parameters, shifted so that none of them is trivial."""
     rng = np.random.default_rng(seed)
     drawn = policy.init(jax.random.key(seed))
     return {name: value + 0.3 * rng.normal(size=np.shape(value)) for name, value in drawn.items()}
@@ -48,45 +53,44 @@ def slow_rbf(params: dict, x: np.ndarray, keep: np.ndarray | None = None) -> np.
 
 @pytest.mark.parametrize("xp", [np, jnp], ids=["numpy", "jax"])
 @pytest.mark.parametrize("drop", [False, True])
-def test_rbf_network_is_the_papers_formula(xp, drop):
-    params, x = params_of(RBF), inputs(6)
+def test_rbf_network_matches_the_papers_formula(xp, drop):
+    params, x = params_of(NETWORK), inputs(6)
     params["log_lengthscales"] = params["log_lengthscales"] + 0.7
     keep = np.random.default_rng(0).choice([0.0, 4 / 3], size=(6, 15)) if drop else None
     expected = slow_rbf(params, x, keep)
     assert np.abs(expected).max() > 0.05
-    got = RBF({k: xp.asarray(v) for k, v in params.items()}, xp.asarray(x), keep if keep is None else xp.asarray(keep))
+    params = {name: xp.asarray(value) for name, value in params.items()}
+    got = NETWORK(params, xp.asarray(x), keep if keep is None else xp.asarray(keep))
     np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
 
 
-def test_linear_rbf_network_feeds_back_linearly_on_top():
+def test_linear_rbf_network_adds_linear_feedback():
     params, x = params_of(LINEAR), inputs(6)
     found = np.arctanh(LINEAR(params, x) / LIMITS) - np.arctanh(slow_rbf(params, x) / LIMITS)
     np.testing.assert_allclose(found * LIMITS, (x / SCALE) @ params["gains"], rtol=1e-8)
     far = 1e3 * x  # where no basis function reaches
-    assert np.all(np.abs(RBF(params, far)) < 1e-9)
+    assert np.all(np.abs(NETWORK(params, far)) < 1e-9)
     assert np.all(np.abs(LINEAR(params, far)) > 0.1 * np.array(LIMITS))
 
 
-def test_linear_rbf_network_starts_as_wide_as_it_has_inputs():
-    few, many = (
-        LINEAR.init(jax.random.key(0)),
-        LinearRBFNetwork((1.0,) * 32, (False,) * 32, LIMITS).init(jax.random.key(0)),
-    )
+def test_linear_rbf_network_starts_wider_with_more_inputs():
+    wide = LinearRBF().bind(PolicyInputs((1.0,) * 32, LIMITS, (False,) * 32))
+    few, many = (policy.init(jax.random.key(0)) for policy in (LINEAR, wide))
     np.testing.assert_array_equal(few["log_lengthscales"], 0)
     np.testing.assert_allclose(np.exp(many["log_lengthscales"]), 2)
     for params in (few, many):
         np.testing.assert_array_equal(params["gains"], 0)
 
 
-def test_neural_network_is_its_formula():
-    p, x = params_of(MLP), inputs(6)
+def test_neural_network_matches_its_formula():
+    p, x = params_of(NEURAL), inputs(6)
     keep = np.random.default_rng(0).choice([0.0, 2.0], size=(6, 12))
     hidden = np.tanh(np.einsum("md,dh->mh", x / np.array(SCALE), p["weight_1"]) + p["bias_1"])
     hidden = np.tanh(np.einsum("mh,hk->mk", hidden, p["weight_2"]) + p["bias_2"])
     for mask in (None, keep):
         shown = hidden if mask is None else hidden * mask
         expected = np.array(LIMITS) * np.tanh(np.einsum("mh,hu->mu", shown, p["weight_3"]) + p["bias_3"])
-        np.testing.assert_allclose(MLP(p, x, mask), expected, rtol=1e-12)
+        np.testing.assert_allclose(NEURAL(p, x, mask), expected, rtol=1e-12)
 
 
 @POLICIES
@@ -100,15 +104,15 @@ def test_numpy_and_jax_agree_with_any_leading_dimensions(policy):
 
 
 @POLICIES
-def test_inputs_keep_within_their_limits_and_reach_for_them(policy):
+def test_inputs_stay_within_their_limits_and_come_close_to_them(policy):
     params = {name: 100 * value if "weight" in name else value for name, value in params_of(policy).items()}
     u = policy(params, inputs(200))
     assert np.all(np.abs(u) <= LIMITS)
     assert np.all(np.abs(u).max(0) > 0.99 * np.array(LIMITS))
 
 
-def test_derivatives_with_dropout_are_those_of_the_plain_formula():
-    params, x = {k: jnp.asarray(v) for k, v in params_of(RBF).items()}, jnp.asarray(inputs(6))
+def test_derivatives_with_dropout_match_the_plain_formula():
+    params, x = {k: jnp.asarray(v) for k, v in params_of(NETWORK).items()}, jnp.asarray(inputs(6))
     keep = jnp.asarray(np.random.default_rng(0).choice([0.0, 4 / 3], size=(6, 15)))
     tilt = jnp.asarray(np.random.default_rng(1).normal(size=(6, 2)))
 
@@ -119,7 +123,7 @@ def test_derivatives_with_dropout_are_those_of_the_plain_formula():
         return (tilt * limits * jnp.tanh(basis @ params["weights"] / limits)).sum()
 
     expected = jax.jit(jax.grad(plain, argnums=(0, 1)))(params, x)
-    ours = jax.jit(jax.grad(lambda params, x: (tilt * RBF(params, x, keep)).sum(), argnums=(0, 1)))(params, x)
+    ours = jax.jit(jax.grad(lambda params, x: (tilt * NETWORK(params, x, keep)).sum(), argnums=(0, 1)))(params, x)
     assert jax.tree.structure(ours) == jax.tree.structure(expected)
     for got, wanted in zip(jax.tree.leaves(ours), jax.tree.leaves(expected), strict=True):
         assert np.abs(wanted).max() > 1e-3
@@ -127,13 +131,13 @@ def test_derivatives_with_dropout_are_those_of_the_plain_formula():
 
 
 def test_rbf_network_starts_as_the_authors_do():
-    policy = RBFNetwork(SCALE, CIRCLE, LIMITS, basis_functions=500)
+    policy = RBF(500).bind(INPUTS)
     params = policy.init(jax.random.key(0))
     np.testing.assert_allclose(params["centers"][:, 1] ** 2 + params["centers"][:, 2] ** 2, 1)  # sine and cosine
     assert np.all(np.abs(params["weights"]) <= np.array(LIMITS) / 2)
     np.testing.assert_allclose(params["weights"].std(0), np.array(LIMITS) / np.sqrt(12), rtol=0.1)
     np.testing.assert_array_equal(params["log_lengthscales"], np.zeros(len(SCALE)))
-    narrow = RBFNetwork(SCALE, CIRCLE, LIMITS, 500, turns=((0.5, 1.0),)).init(jax.random.key(0))
+    narrow = RBF(500).bind(PolicyInputs(SCALE, LIMITS, CIRCLE, turns=((0.5, 1.0),))).init(jax.random.key(0))
     angle = np.arctan2(narrow["centers"][:, 1], narrow["centers"][:, 2])
     assert 0.5 <= angle.min() < 0.52
     assert 0.98 < angle.max() <= 1.0
@@ -144,7 +148,7 @@ def test_rbf_network_starts_as_the_authors_do():
 
 @POLICIES
 def test_dropout_keeps_the_expectation(policy):
-    units = 12 if policy is MLP else 15
+    units = 12 if policy is NEURAL else 15
     for rate in (0.25, 0.6):
         mask = np.asarray(policy.dropout(jax.random.key(3), 4000, rate, "float32"))
         assert mask.shape == (4000, units)
@@ -159,19 +163,19 @@ def test_dropout_keeps_the_expectation(policy):
 
 
 def turning(steps: int = 30) -> np.ndarray:
-    """Positions with a pole that goes round several times, forth and back."""
+    """Positions with a pole that turns several times, back and forth."""
     t = np.arange(steps + 1) / steps
     return np.column_stack([np.sin(3 * t), 1.5 + 20 * np.sin(np.pi * t)])
 
 
 @POLICIES
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_saved_policy_comes_back_to_the_bit(policy, dtype, tmp_path):
+def test_saved_policy_is_loaded_to_the_bit(policy, dtype, tmp_path):
     params = {name: value.astype(dtype) for name, value in params_of(policy).items()}
-    learned = LearnedPolicy(HISTORY, policy, params)
+    learned = LearnedPolicy(STATE, policy, params)
     learned.save(tmp_path / "policy.safetensors")
     loaded = LearnedPolicy.load(tmp_path / "policy.safetensors")
-    assert loaded.representation == HISTORY
+    assert loaded.state == STATE
     assert loaded.policy == policy
     assert loaded.params.keys() == params.keys()
     for name, value in params.items():
@@ -181,25 +185,25 @@ def test_saved_policy_comes_back_to_the_bit(policy, dtype, tmp_path):
         np.testing.assert_array_equal(loaded(q), learned(q))
 
 
-def test_a_damaged_or_missing_policy_file_is_refused(tmp_path):
+def test_a_damaged_or_missing_policy_file_is_rejected(tmp_path):
     with pytest.raises(UserError, match="no policy file"):
         LearnedPolicy.load(tmp_path / "none.safetensors")
     file = tmp_path / "policy.safetensors"
-    LearnedPolicy(HISTORY, RBF, params_of(RBF)).save(file)
+    LearnedPolicy(STATE, NETWORK, params_of(NETWORK)).save(file)
     file.write_bytes(file.read_bytes()[:-100])
     with pytest.raises(UserError, match="damaged"):
         LearnedPolicy.load(file)
 
 
 @POLICIES
-def test_learned_policy_sees_its_own_window(policy):
+def test_learned_policy_keeps_its_own_window(policy):
     params, q = params_of(policy), turning()
-    learned = LearnedPolicy(HISTORY, policy, params)
+    learned = LearnedPolicy(STATE, policy, params)
     u = np.array([learned(sample) for sample in q])
-    t = np.arange(HISTORY.first_real, len(q) - 1)
-    window = HISTORY.windows(Trial(q, u[:-1], 0.1), t)
-    np.testing.assert_allclose(u[t], policy(params, HISTORY.policy_input(window)), rtol=1e-12)
-    np.testing.assert_allclose(u[0], policy(params, HISTORY.policy_input(HISTORY.begin(q[0]))), rtol=1e-12)
+    t = np.arange(STATE.longest_memory, len(q) - 1)
+    window = STATE.windows(Trial(q, u[:-1], 0.1), t)
+    np.testing.assert_allclose(u[t], policy(params, STATE.policy_input(window)), rtol=1e-12)
+    np.testing.assert_allclose(u[0], policy(params, STATE.policy_input(STATE.begin(q[0]))), rtol=1e-12)
     learned.reset()
     np.testing.assert_array_equal(learned(q[0]), u[0])
 
@@ -209,18 +213,76 @@ def test_wrapped_angles_give_the_same_inputs_as_unwrapped_ones(policy):
     q = turning()
     wrapped = q.copy()
     wrapped[:, 1] = np.mod(q[:, 1] + np.pi, 2 * np.pi) - np.pi
-    assert np.abs(np.diff(wrapped[:, 1])).max() > np.pi  # there are jumps to mend
+    assert np.abs(np.diff(wrapped[:, 1])).max() > np.pi  # there are jumps to correct
     params = params_of(policy)
-    plain, mended = (LearnedPolicy(HISTORY, policy, params) for _ in range(2))
+    plain, corrected = (LearnedPolicy(STATE, policy, params) for _ in range(2))
     u = np.array([plain(sample) for sample in q])
     assert np.ptp(u[:, 0]) > 0.1
-    np.testing.assert_allclose([mended(sample) for sample in wrapped], u, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose([corrected(sample) for sample in wrapped], u, rtol=1e-8, atol=1e-8)
 
 
-def test_a_jump_of_a_position_that_is_no_angle_is_taken_as_it_is():
-    learned = LearnedPolicy(HISTORY, MLP, params_of(MLP))
+def test_a_jump_of_a_position_that_is_not_an_angle_is_not_unwrapped():
+    learned = LearnedPolicy(STATE, NEURAL, params_of(NEURAL))
     learned(np.array([0.0, 0.0]))
     near = learned(np.array([0.1, 0.0]))
     learned.reset()
     learned(np.array([0.0, 0.0]))
     assert np.all(learned(np.array([0.1 + 2 * np.pi, 0.0])) != near)
+
+
+def test_a_slew_limit_and_a_reference_are_saved_with_the_policy(tmp_path):
+    inputs = PolicyInputs((*SCALE, 0.5, 0.5), LIMITS, (*CIRCLE, False, False))
+    policy = RBF(15).bind(inputs)
+    reference = np.random.default_rng(0).normal(size=(8, 2))
+    learned = LearnedPolicy(STATE, policy, params_of(policy), reference, Slew((0.1, 0.02)))
+    learned.save(tmp_path / "policy.safetensors")
+    loaded = LearnedPolicy.load(tmp_path / "policy.safetensors")
+    assert loaded.slew == learned.slew
+    np.testing.assert_array_equal(loaded.reference, reference)
+    u = np.array([learned(q) for q in turning()])
+    np.testing.assert_array_equal([loaded(q) for q in turning()], u)
+    assert np.all(np.abs(np.diff(u, axis=0, prepend=0)) <= np.array([0.1, 0.02]) + 1e-12)
+    assert "reference" not in loaded.params
+
+
+# -- policies of a user ------------------------------------------------------------------------------------------
+
+
+class Proportional(BoundPolicy):
+    """Nothing but what a policy needs: u = u_max tanh( K x* )."""
+
+    def init(self, key):
+        return {"gains": np.zeros((len(self.inputs.scale), len(self.inputs.limits)))}
+
+    def __call__(self, params, x, keep=None):
+        xp = x.__array_namespace__()
+        return xp.asarray(self.inputs.limits, dtype=x.dtype) * xp.tanh(x @ params["gains"])
+
+
+def test_a_users_policy_can_be_saved_and_is_loaded_with_its_class(tmp_path):
+    policy, file = Proportional().bind(INPUTS), tmp_path / "policy.safetensors"
+    learned = LearnedPolicy(STATE, policy, params_of(policy))
+    learned.save(file)
+    with pytest.raises(UserError, match="'Proportional' is not a component of vfpilco: use the task file"):
+        LearnedPolicy.load(file)
+    loaded = LearnedPolicy.load(file, Proportional())
+    for q in turning():
+        np.testing.assert_array_equal(loaded(q), learned(q))
+    assert policy.dropout(jax.random.key(0), 4, 0.5, "float32") is None
+    rates = policy.learning_rates(learned.params, np.array(LIMITS), None)
+    np.testing.assert_array_equal(rates["gains"], np.ones((7, 2)))
+    with pytest.raises(UserError, match="class Proportional cannot be exported: give the class a method `layers`"):
+        policy.layers(learned.params)
+
+
+def test_a_policy_that_is_not_bound_to_a_machine_says_so():
+    with pytest.raises(UserError, match=r"RBF does not know its inputs yet: call bind\("):
+        RBF(10).init(jax.random.key(0))
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize("make", [RBF, LinearRBF, MLP])
+@pytest.mark.parametrize("size", [0, -3, 2.5, "many", True])
+def test_a_policy_of_impossible_size_is_rejected(make, size):
+    with pytest.raises(UserError, match=f"must be an integer of at least 1, got {size!r}"):
+        make(size)

@@ -1,7 +1,9 @@
 """Pages in a real browser: they draw, they react, and names in a run stay text."""
 
+import dataclasses
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from browser import DESKTOP, PHONE, chromium
 from folders import TINY_FLAGS, learn
 
 from vfpilco.cli.main import main
+from vfpilco.data.records import to_json_types
 from vfpilco.report.live import LivePage
 from vfpilco.report.page import embedded
 from vfpilco.storage.runfolder import RunFolder

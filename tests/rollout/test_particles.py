@@ -9,58 +9,69 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from vfpilco.model import gp
-from vfpilco.rollout import optimise
-from vfpilco.model.gp import Hyperparameters, Model
-from vfpilco.state.window import Window
-from vfpilco.model.kernels import SquaredExponential
+from vfpilco.common.random import JaxRandom
+from vfpilco.model.conditioning import condition
+from vfpilco.model.evidence import Hyperparameters
+from vfpilco.model.kernels import SE
+from vfpilco.model.model import Model
+from vfpilco.policy.base import PolicyInputs
+from vfpilco.policy.mlp import MLP
+from vfpilco.policy.rbf import RBF
+from vfpilco.rollout import gradient as gradients
 from vfpilco.rollout.particles import Simulator
-from vfpilco.policy import NeuralNetwork, RBFNetwork
-from vfpilco.tasks.sensors import GaussianNoise
+from vfpilco.state.window import Window
+from vfpilco.tasks.sensors import GaussianNoise, Sensor, TimingJitter
 
 SCALE = (1.0, 1.0, 1.0, 0.03, 0.1, 0.03, 0.1)
 CIRCLE = (False, True, True, False, False, False, False)
-RBF = RBFNetwork(SCALE, CIRCLE, (10.0,), basis_functions=8)
-MLP = NeuralNetwork(SCALE, (10.0,), units=6)
+INPUTS = PolicyInputs(SCALE, (10.0,), CIRCLE)
+NETWORK = RBF(8).bind(INPUTS)
+NEURAL = MLP(6).bind(INPUTS)
 HORIZON, PARTICLES = 12, 5
 QUIET, LOUD = GaussianNoise((0.0, 0.0)), GaussianNoise((0.05, 0.05))
 
 
 @dataclass(frozen=True)
-class FixedNoise:
+class FixedNoise(Sensor):
     """A sensor whose errors are known beforehand: e_t = std · sin(1 + 7t + 3m + 5i)."""
 
     std: tuple[float, ...]
 
-    def measure(self, rng, q):
-        return q + np.asarray(self.std)
-
-    def fictitious(self, key, shape, dtype):
+    def noise(self, random, shape):
         t, m, i = np.indices(shape)
-        return jnp.asarray(np.sin(1 + 7 * t + 3 * m + 5 * i) * self.std, dtype)
+        return jnp.asarray(np.sin(1 + 7 * t + 3 * m + 5 * i) * self.std, random.dtype)
+
+    def measure(self, memory, q, noise):
+        return q + noise, memory
+
+    def errors(self, particles: int) -> np.ndarray:
+        """The errors of all samples."""
+        return np.asarray(self.noise(JaxRandom(None, "float64"), (HORIZON, particles, 2)))
 
 
 @pytest.fixture(scope="module")
-def model(history, explore) -> Model:
-    """GPs of one exploration with hyperparameters of the usual size; not fitted, nothing here depends on that."""
-    data = history.training_set(explore(0))
-    target = data.y - data.prior
-    y_scale = target.std(0)
+def model(dynamics, explore) -> Model:
+    """GPs of one exploration with typical hyperparameters; not fitted, nothing here depends on that."""
+    data = dynamics.training_set(explore(0))
     lengthscales = np.array([900.0, 1.5, 3.0, 1.0, 1.2, 1.1, 1.5, 200.0, 150.0])
-    kernel = SquaredExponential(np.log([lengthscales, 0.8 * lengthscales]), np.log([4.0, 3.0]))
-    theta = Hyperparameters(kernel, np.log([0.2, 0.15]))
-    built, _ = gp.condition(theta, data.x, target / y_scale, y_scale, len(data.x), None)
-    return Model(theta, built.cast("float64"), len(data.x), (0.0, 0.0))
+    params = {"log_lengthscales": np.log([lengthscales, 0.8 * lengthscales]), "log_scale": np.log([4.0, 3.0])}
+    theta = Hyperparameters(params, np.log([0.2, 0.15]))
+    built, _ = condition(SE(), theta, data, (data.y - data.prior).std(0), None)
+    return Model(SE(), (), theta, built.cast("float64"), len(data.x), (0.0, 0.0))
 
 
 @pytest.fixture(scope="module")
-def simulator(history, task) -> Simulator:
-    return Simulator(history, RBF, task.sensor, task.start, task.cost, HORIZON)
+def simulator(dynamics, task) -> Simulator:
+    return Simulator(dynamics=dynamics, policy=NETWORK, start=task.start, cost=task.cost, horizon=HORIZON)
+
+
+def with_sensor(simulator: Simulator, sensor: Sensor) -> Simulator:
+    return replace(simulator, dynamics=replace(simulator.dynamics, sensor=sensor))
 
 
 def params_of(policy) -> dict[str, jax.Array]:
     params = {name: jnp.asarray(value) for name, value in policy.init(jax.random.key(1)).items()}
-    if policy is RBF:
+    if isinstance(policy, RBF):
         params["log_lengthscales"] = params["log_lengthscales"] + 0.8
     return params
 
@@ -78,7 +89,7 @@ def simulate(simulator, params, posterior, key, particles, dropout):
 
 @partial(jax.jit, static_argnames="simulator")
 def cost_and_gradient(simulator, params, posterior, key, dropout):
-    return optimise.cost_and_gradient(simulator, params, posterior, key, PARTICLES, dropout)
+    return gradients.cost_and_gradient(simulator, params, posterior, key, PARTICLES, dropout)
 
 
 def rollout(simulator, model, *, particles=PARTICLES, params=None, seed=0, dropout=None):
@@ -88,7 +99,9 @@ def rollout(simulator, model, *, particles=PARTICLES, params=None, seed=0, dropo
 
 
 @pytest.mark.parametrize(
-    ("policy", "dropout"), [(RBF, None), (RBF, 0.25), (MLP, 0.25)], ids=["rbf", "rbf-dropout", "mlp-dropout"]
+    ("policy", "dropout"),
+    [(NETWORK, None), (NETWORK, 0.25), (NEURAL, 0.25)],
+    ids=["rbf", "rbf-dropout", "mlp-dropout"],
 )
 def test_gradient_of_the_expected_cost_agrees_with_finite_differences(policy, dropout, simulator, model):
     simulator = replace(simulator, policy=policy)
@@ -101,15 +114,15 @@ def test_gradient_of_the_expected_cost_agrees_with_finite_differences(policy, dr
     assert gradient.keys() == params.keys()
     rng = np.random.default_rng(0)
     for name, value in params.items():
-        slopes = np.asarray(gradient[name])
-        largest = np.abs(slopes).max()
+        derivatives = np.asarray(gradient[name])
+        largest = np.abs(derivatives).max()
         assert largest > 1e-4, name
-        chosen = [np.unravel_index(np.abs(slopes).argmax(), slopes.shape)]
-        chosen += [tuple(rng.integers(n) for n in slopes.shape) for _ in range(3)]
+        chosen = [np.unravel_index(np.abs(derivatives).argmax(), derivatives.shape)]
+        chosen += [tuple(rng.integers(n) for n in derivatives.shape) for _ in range(3)]
         for index in chosen:
             h = 1e-5
             up, down = (float(at({**params, name: moved(value, index, s)})[0]) for s in (h, -h))
-            assert slopes[index] == pytest.approx((up - down) / (2 * h), rel=1e-4, abs=1e-4 * largest), (name, index)
+            assert derivatives[index] == pytest.approx((up - down) / (2 * h), rel=1e-4, abs=1e-4 * largest), (name, index)
 
 
 def test_expected_cost_sums_over_time_the_mean_over_particles(simulator, model, task):
@@ -119,37 +132,37 @@ def test_expected_cost_sums_over_time_the_mean_over_particles(simulator, model, 
     by_hand = 1 - np.exp(-(((np.abs(found.q[..., 1]) - np.pi) / 3) ** 2) - found.q[..., 0] ** 2)
     np.testing.assert_allclose(found.cost, by_hand, rtol=1e-12)
     total = sum(by_hand[t].mean() for t in range(HORIZON + 1))
-    expected, _ = cost_and_gradient(simulator, params_of(RBF), model.posterior, jax.random.key(3), None)
+    expected, _ = cost_and_gradient(simulator, params_of(NETWORK), model.posterior, jax.random.key(3), None)
     assert float(expected) == pytest.approx(total, rel=1e-12)
 
 
-def test_cost_and_dynamics_know_nothing_of_measurement_errors(simulator, model):
-    deaf = params_of(RBF)
-    deaf["weights"] = 0 * deaf["weights"]
+def test_cost_and_dynamics_do_not_depend_on_measurement_errors(simulator, model):
+    passive = params_of(NETWORK)
+    passive["weights"] = 0 * passive["weights"]
     quiet, loud = (
-        rollout(replace(simulator, sensor=sensor), model, params=deaf, particles=200) for sensor in (QUIET, LOUD)
+        rollout(with_sensor(simulator, sensor), model, params=passive, particles=200) for sensor in (QUIET, LOUD)
     )
     np.testing.assert_array_equal(quiet.q, loud.q)
     np.testing.assert_array_equal(quiet.cost, loud.cost)
 
 
 def test_policy_sees_measurement_errors_from_the_first_sample_on(simulator, model):
-    quiet, loud = (rollout(replace(simulator, sensor=sensor), model, particles=200) for sensor in (QUIET, LOUD))
+    quiet, loud = (rollout(with_sensor(simulator, sensor), model, particles=200) for sensor in (QUIET, LOUD))
     np.testing.assert_array_equal(quiet.q[0], loud.q[0])
     assert np.all(quiet.u != loud.u)
 
 
-def test_inputs_are_the_policys_on_the_history_of_noisy_positions(simulator, history, model):
-    # Position memory 1: the older differences are left out of the GPs' inputs and the policy's.
+def test_the_policy_is_applied_to_the_window_of_noisy_positions(simulator, state, model):
+    # Position memory 1: the older differences are left out of the inputs of the GPs and of the policy.
     built, kept = model.posterior, np.r_[0:5, 7:9]
-    kernel = built.kernel._replace(log_lengthscales=built.kernel.log_lengthscales[:, kept])
-    shorter = replace(model, posterior=built._replace(kernel=kernel, z=built.z[..., kept]))
-    policy = RBFNetwork(SCALE[:5], CIRCLE[:5], (10.0,), basis_functions=8)
+    params = {**built.params, "log_lengthscales": built.params["log_lengthscales"][:, kept]}
+    shorter = replace(model, posterior=replace(built, params=params, z=built.z[..., kept]))
+    policy = RBF(8).bind(PolicyInputs(SCALE[:5], (10.0,), CIRCLE[:5]))
     sensor = FixedNoise((0.01, 0.02))
-    simulator = replace(simulator, sensor=sensor, policy=policy, representation=replace(history, m_q=1))
-    found = rollout(simulator, shorter)
+    dynamics = replace(simulator.dynamics, sensor=sensor, state=replace(state, m_q=1))
+    found = rollout(replace(simulator, dynamics=dynamics, policy=policy), shorter)
     params = {name: np.asarray(value) for name, value in params_of(policy).items()}
-    measured = found.q[:-1] + np.asarray(sensor.fictitious(None, (HORIZON, PARTICLES, 2), "float64"))
+    measured = found.q[:-1] + sensor.errors(PARTICLES)
     for t in range(HORIZON):
         p, alpha = measured[t].T
         x = np.column_stack([p, np.sin(alpha), np.cos(alpha), measured[t] - measured[max(t - 1, 0)]])
@@ -157,9 +170,9 @@ def test_inputs_are_the_policys_on_the_history_of_noisy_positions(simulator, his
     assert np.ptp(found.u) > 0.1
 
 
-def test_steps_are_drawn_from_the_latent_posterior_at_the_true_positions(simulator, history, model):
+def test_steps_are_drawn_from_the_latent_posterior_at_the_true_positions(simulator, state, model):
     particles = 200
-    found = rollout(replace(simulator, sensor=LOUD), model, particles=particles)
+    found = rollout(with_sensor(simulator, LOUD), model, particles=particles)
     z = []
     for t in range(HORIZON):
         q = np.stack([found.q[max(t - i, 0)] for i in range(3)], axis=1)
@@ -167,7 +180,7 @@ def test_steps_are_drawn_from_the_latent_posterior_at_the_true_positions(simulat
         p, alpha = q[:, 0].T
         last, older = q[:, 0] - q[:, 1], q[:, 1] - q[:, 2]
         x = np.column_stack([p, np.sin(alpha), np.cos(alpha), last, older, found.u[t], before])
-        np.testing.assert_allclose(x, history.gp_input(Window(q, before[:, None]), found.u[t]))
+        np.testing.assert_allclose(x, state.gp_input(Window(q, before[:, None]), found.u[t]))
         mean, variance = model.predict(x)
         z.append((found.q[t + 1] - found.q[t] - last - mean) / np.sqrt(variance))
     z = np.array(z)
@@ -178,19 +191,19 @@ def test_steps_are_drawn_from_the_latent_posterior_at_the_true_positions(simulat
     assert abs(np.mean(z[..., 0] * z[..., 1])) < 0.07  # and between joints
 
 
-def test_one_particle_without_uncertainty_follows_a_numpy_loop(simulator, history, model, task):
+def test_one_particle_without_uncertainty_follows_a_numpy_loop(simulator, model):
     # A signal of 2e-9 with weights as much larger: the same mean, and next to no variance.
     built = model.posterior
-    certain = built._replace(kernel=built.kernel._replace(log_scale=built.kernel.log_scale - 20))
-    certain = certain._replace(a=built.a * np.exp(40), w=0 * built.w)
+    params = {**built.params, "log_scale": built.params["log_scale"] - 20}
+    certain = replace(built, params=params, a=built.a * np.exp(40), w=0 * built.w)
     sensor = FixedNoise((1e-3, 2e-3))
-    found = rollout(replace(simulator, sensor=sensor), replace(model, posterior=certain), particles=1)
-    params = {name: np.asarray(value) for name, value in params_of(RBF).items()}
-    noise = np.asarray(sensor.fictitious(None, (HORIZON, 1, 2), "float64"))
+    found = rollout(with_sensor(simulator, sensor), replace(model, posterior=certain), particles=1)
+    params = {name: np.asarray(value) for name, value in params_of(NETWORK).items()}
+    noise = sensor.errors(1)
     q, seen, u = [found.q[0, 0]] * 3, [found.q[0, 0] + noise[0, 0]] * 3, [np.zeros(1)]
     for t in range(HORIZON):
         x = [seen[-1][0], np.sin(seen[-1][1]), np.cos(seen[-1][1]), *(seen[-1] - seen[-2]), *(seen[-2] - seen[-3])]
-        u.append(RBF(params, np.array(x)))
+        u.append(NETWORK(params, np.array(x)))
         x = [q[-1][0], np.sin(q[-1][1]), np.cos(q[-1][1]), *(q[-1] - q[-2]), *(q[-2] - q[-3]), *u[-1], *u[-2]]
         mean, _ = model.predict(np.array([x]))
         q.append(q[-1] + (q[-1] - q[-2]) + mean[0])
@@ -201,8 +214,8 @@ def test_one_particle_without_uncertainty_follows_a_numpy_loop(simulator, histor
     assert np.abs(found.q[-1]).max() > 0.05
 
 
-def test_dropout_takes_out_the_same_basis_functions_all_along_a_particle(simulator, model):
-    params = params_of(RBF)
+def test_dropout_removes_the_same_basis_functions_along_all_of_a_trajectory(simulator, model):
+    params = params_of(NETWORK)
     params["log_lengthscales"] = params["log_lengthscales"] + 12.0  # every basis function is one everywhere
     dropped = rollout(simulator, model, params=params, particles=40, dropout=0.5)
     np.testing.assert_allclose(np.ptp(dropped.u, axis=0), 0, atol=1e-4)
@@ -210,10 +223,10 @@ def test_dropout_takes_out_the_same_basis_functions_all_along_a_particle(simulat
 
 
 def test_particles_start_at_rest_from_the_given_distribution(simulator, model, task):
-    q0 = np.asarray(task.start.sample(jax.random.key(0), 4000, "float64"))
+    q0 = np.asarray(task.start.sample(JaxRandom(jax.random.key(0), "float64"), 4000))
     np.testing.assert_allclose(q0.std(0), 1e-2, rtol=0.05)
     np.testing.assert_allclose(q0.mean(0), 0, atol=1e-3)
-    found = rollout(replace(simulator, sensor=LOUD), model, particles=200)
+    found = rollout(with_sensor(simulator, LOUD), model, particles=200)
     assert np.all(np.abs(found.q[0]) < 0.06)
     assert np.unique(found.q[0]).size == found.q[0].size
 
@@ -225,11 +238,11 @@ def reach(q):
 def optimised(simulator, model, seed: int):
     """Sixty gradient steps in float32 on two shards; parameters and costs."""
     simulator = replace(simulator, cost=reach)
-    params = {name: value.astype("float32") for name, value in params_of(RBF).items()}
-    progress = optimise.begin(params, jax.random.key(seed), 2)
-    rates, dropouts = np.full(60, 0.05, "float32"), np.full(60, 0.25, "float32")
-    posterior = model.posterior.cast("float32")
-    after, costs = optimise.run(simulator, progress, posterior, rates, dropouts, particles=8, shards=2)
+    params = {name: value.astype("float32") for name, value in params_of(NETWORK).items()}
+    start = gradients.begin(params, jax.random.key(seed), 2)
+    schedule = np.full(60, 0.05, "float32"), np.full(60, 0.25, "float32")
+    objective = gradients.Objective.of(model.posterior.cast("float32"), params, None, shards=2)
+    after, costs = gradients.gradient_steps(simulator, start, objective, schedule, gradients.Sampling(8, 2))
     return after.params, np.asarray(costs)
 
 
@@ -247,22 +260,22 @@ def test_optimisation_lowers_the_cost(simulator, model):
     assert np.mean(costs[-10:]) < 0.8 * np.mean(costs[:10])
 
 
-def test_gradients_are_shortened_only_where_they_are_longer_than_usual():
+def test_only_gradients_far_longer_than_the_mean_are_clipped():
     rng = np.random.default_rng(0)
-    clip = optimise.shortened(3.0)
+    clip = gradients.clipped(3.0)
     state = clip.init({"a": jnp.zeros(4)})
     for i in range(50):
         gradient = {"a": jnp.asarray(rng.normal(size=4))}
         kept, state = clip.update(gradient, state)
         if i > 20:
             np.testing.assert_allclose(kept["a"], gradient["a"])
-    usual = float(state)
-    assert 1 < usual < 3
+    mean = float(state)
+    assert 1 < mean < 3
     huge = {"a": jnp.asarray([1e6, 0.0, -1e6, 0.0])}
     kept, after = clip.update(huge, state)
-    assert float(jnp.linalg.norm(kept["a"])) == pytest.approx(3 * usual, rel=1e-5)
-    assert float(after) < 1.2 * usual
-    # Where gradients have become longer for good, that becomes usual.
+    assert float(jnp.linalg.norm(kept["a"])) == pytest.approx(3 * mean, rel=1e-5)
+    assert float(after) < 1.2 * mean
+    # Where gradients remain longer, the mean follows.
     for _ in range(200):
         kept, state = clip.update(huge, state)
     np.testing.assert_allclose(kept["a"], huge["a"], rtol=1e-6)
@@ -271,7 +284,7 @@ def test_gradients_are_shortened_only_where_they_are_longer_than_usual():
 def test_one_outlier_does_not_stop_the_optimisation():
     def distances(clip: float) -> list[float]:
         """How far from its goal Adam is, step by step; the gradient of step 20 is an outlier."""
-        adam, x, found = optimise.adam(clip), jnp.array([3.0]), []
+        adam, x, found = gradients.adam(clip), jnp.array([3.0]), []
         state = adam.init(x)
         for i in range(400):
             gradient = jnp.array([-1e5]) if i == 20 else x
@@ -283,37 +296,57 @@ def test_one_outlier_does_not_stop_the_optimisation():
     assert distances(3.0)[-1] < 0.6 < 1 < distances(0.0)[-1]
 
 
-def test_credit_fades_gradients_on_their_way_back_and_changes_nothing_else(simulator, model):
-    params, key = params_of(RBF), jax.random.key(3)
+def test_gradient_decay_scales_propagated_gradients_and_changes_nothing_else(simulator, model):
+    params, key = params_of(NETWORK), jax.random.key(3)
 
-    def cost(params, credit, last):
-        rolled = replace(simulator, credit=credit).rollout(params, model.posterior, key, PARTICLES)
+    def cost(params, decay, last):
+        rolled = replace(simulator, gradient_decay=decay).rollout(params, model.posterior, key, PARTICLES)
         return rolled.cost.mean(1)[last], rolled.q
 
     gradient = jax.jit(jax.value_and_grad(cost, has_aux=True), static_argnums=(1, 2))
     (_, q), exact = gradient(params, 1.0, 1)
-    (_, same), faint = gradient(params, 0.5, 1)
+    (_, same), half = gradient(params, 0.5, 1)
     np.testing.assert_array_equal(q, same)
-    np.testing.assert_allclose(faint["weights"], exact["weights"])  # the last input acts on it at once
+    np.testing.assert_allclose(half["weights"], exact["weights"])  # the last input acts on it directly
     (_, _), exact = gradient(params, 1.0, 2)
     (_, _), none = gradient(params, 1e-12, 2)
-    (_, _), faint = gradient(params, 0.5, 2)
-    np.testing.assert_allclose(faint["weights"], (exact["weights"] + none["weights"]) / 2, rtol=1e-6)
+    (_, _), half = gradient(params, 0.5, 2)
+    np.testing.assert_allclose(half["weights"], (exact["weights"] + none["weights"]) / 2, rtol=1e-6)
     assert np.abs(exact["weights"] - none["weights"]).max() > 1e-6
 
 
-class Showing(RBFNetwork):
-    """A policy whose input is the first position that it sees."""
+class Echo(RBF):
+    """A policy that returns the first position that it sees."""
 
     def __call__(self, params, x, keep=None):
         return x[:, :1]
 
 
-def test_jitter_blurs_what_the_policy_sees_of_what_moves(simulator, model):
-    seeing = replace(simulator, sensor=QUIET, policy=Showing(SCALE, CIRCLE, (10.0,), basis_functions=8), jitter=0.1)
-    rolled = seeing.rollout({}, model.posterior, jax.random.key(3), 2000)
+def test_timing_jitter_disturbs_the_measurements_of_moving_particles(simulator, model):
+    echoing = replace(with_sensor(simulator, TimingJitter(QUIET, 0.1)), policy=Echo(8).bind(INPUTS))
+    rolled = echoing.rollout({}, model.posterior, jax.random.key(3), 2000)
     q, seen = np.asarray(rolled.q)[..., 0], np.asarray(rolled.u)[..., 0]
     np.testing.assert_allclose(seen[0], q[0])  # nothing moves yet
     off = ((seen - q[:-1])[1:] / np.diff(q, axis=0)[:-1]).T  # in sampling times
     assert np.std(off) == pytest.approx(0.1, rel=0.05)
     assert np.abs(np.corrcoef(off[:, 0], off[:, 1])[0, 1]) < 0.1
+
+
+@dataclass(frozen=True)
+class OneSampleLate(Sensor):
+    """A sensor that remembers: it measures where the machine was one sample ago."""
+
+    def begin(self, q):
+        return q
+
+    def measure(self, memory, q, noise):
+        return memory, q
+
+
+def test_a_sensor_with_a_memory_is_simulated_sample_by_sample(simulator, model):
+    echoing = replace(with_sensor(simulator, OneSampleLate()), policy=Echo(8).bind(INPUTS))
+    rolled = echoing.rollout({}, model.posterior, jax.random.key(3), 20)
+    q, seen = np.asarray(rolled.q)[..., 0], np.asarray(rolled.u)[..., 0]
+    np.testing.assert_array_equal(seen[0], q[0])
+    np.testing.assert_array_equal(seen[1:], q[:-2])
+    assert np.ptp(q) > 1e-3

@@ -21,6 +21,6 @@ def test_bench_prints_every_ratio_of_one_run(capsys, monkeypatch):
     assert 0 < measured["six_joints"]["seconds"] < 1
 
 
-def test_bench_refuses_sizes_that_make_no_sense(capsys):
+def test_bench_refuses_sizes_that_are_too_small(capsys):
     assert main(["bench", "--sizes", "3"]) == 2
-    assert "sizes must be a whole number of at least 20" in capsys.readouterr().err
+    assert "sizes must be an integer of at least 20" in capsys.readouterr().err

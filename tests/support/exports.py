@@ -1,4 +1,4 @@
-"""Policies that were drawn instead of learned, and their exports; for the tests of exports."""
+"""Policies with random parameters, and their exports; for the tests of exports."""
 
 from __future__ import annotations
 
@@ -13,49 +13,54 @@ import numpy as np
 import pytest
 
 from vfpilco.common import files
-from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.exports import check as checking
-from vfpilco.exports.described import Exported, Quantity
+from vfpilco.exports.exported import Exported, Quantity
+from vfpilco.exports.origin import Origin
 from vfpilco.exports.targets import TARGETS
-from vfpilco.state.filtered import Filtered, FullState, kalman, low_pass
+from vfpilco.policy.base import PolicyInputs
+from vfpilco.policy.learned import LearnedPolicy
+from vfpilco.policy.limits import InputLimits
+from vfpilco.policy.mlp import MLP
+from vfpilco.policy.rbf import RBF, LinearRBF
+from vfpilco.state.base import Signals
+from vfpilco.state.filtered import Filtered, FullState
+from vfpilco.state.filters import Kalman, LowPass
 from vfpilco.state.window import VelocityFree
-from vfpilco.policy.limits import slew_of
-from vfpilco.policy import KINDS
 
 H, ANGLES, LIMITS = 1 / 30, (False, True), (10.0, 0.07)
-LOW_PASS, KALMAN = low_pass(2, H, 0.4), kalman((1e-3, 2e-3), H, 20.0)
-REPRESENTATIONS: dict[str, Any] = {
-    "differences": VelocityFree(ANGLES, 2, m_q=2, m_u=1),
-    "one difference": VelocityFree(ANGLES, 2, m_q=1, m_u=3),
-    "naive": VelocityFree(ANGLES, 2, m_q=4, m_u=0, differences=False),
-    "low-pass": Filtered(ANGLES, 2, H, a=LOW_PASS.a, b=LOW_PASS.b),
-    "kalman": Filtered(ANGLES, 2, H, a=KALMAN.a, b=KALMAN.b),
-    "full state": FullState(ANGLES, 2, H),
+SIGNALS = Signals(ANGLES, 2, H, std=(1e-3, 2e-3))
+STATES: dict[str, Any] = {
+    "differences": VelocityFree(m_q=2, m_u=1),
+    "one difference": VelocityFree(m_q=1, m_u=3),
+    "positions": VelocityFree(m_q=4, m_u=0, encoding="positions"),
+    "low-pass": Filtered(online=LowPass(0.4)),
+    "kalman": Filtered(online=Kalman(20.0)),
+    "full state": FullState(),
 }
+STATES = {name: state.bind(SIGNALS) for name, state in STATES.items()}
+POLICIES: dict[str, Any] = {"rbf": RBF(30), "linear-rbf": LinearRBF(30), "mlp": MLP(9)}
 
 
 @pytest.fixture
 def small_check(monkeypatch):
-    """Exports can be compiled, and are checked on fewer histories: 10,000 take seconds, and the command line's do."""
+    """Exports can be compiled, and are checked on fewer histories: 10,000 take seconds."""
     need("cc")
     monkeypatch.setattr(checking, "HISTORIES", 400)
 
 
 def motion(seed: int, samples: int = 40) -> np.ndarray:
-    """Measured positions; the angle turns round more than once."""
+    """Measured positions; the angle makes more than one turn."""
     t = H * np.arange(samples)
     q = np.column_stack([0.5 * np.sin(3 * t + seed), 5 * np.sin(2 * t) + 3 + 0.2 * seed])
     return q + 2e-3 * np.random.default_rng(seed).normal(size=q.shape)
 
 
 def learned(how: str, kind: str, *, follows: bool = False, slew: float = 0.0) -> LearnedPolicy:
-    """A policy that was not learned but drawn, as wide as the motions are; `slew` is a share of its limits."""
-    seen, rng = REPRESENTATIONS[how], np.random.default_rng(1)
-    x = policy_inputs(seen, follows)
+    """A policy with random parameters that suit the motions; `slew` is a fraction of its limits."""
+    state, rng = STATES[how], np.random.default_rng(1)
+    x = policy_inputs(state, follows)
     scale = tuple((x.std(axis=0) + 1e-3).tolist())
-    fields: dict[str, Any] = {"scale": scale, "limits": LIMITS}
-    fields |= {"units": 9} if kind == "mlp" else {"basis_functions": 30, "circle": (False,) * len(scale)}
-    policy = KINDS[kind](**fields)
+    policy = POLICIES[kind].bind(PolicyInputs(scale, LIMITS, (False,) * len(scale)))
     drawn = policy.init(jax.random.key(0))
     params = {name: value + 0.3 * rng.normal(size=np.shape(value)) for name, value in drawn.items()}
     if kind != "mlp":
@@ -64,37 +69,36 @@ def learned(how: str, kind: str, *, follows: bool = False, slew: float = 0.0) ->
         params["weights"] = rng.normal(size=(30, 2)) * LIMITS
     if kind == "linear-rbf":
         params["gains"] = 0.3 * rng.normal(size=(len(scale), 2)) * LIMITS
-    return LearnedPolicy(seen, policy, params, motion(9, 15) if follows else None, slew_of(slew, np.array(LIMITS)))
+    limit = InputLimits(slew=slew).slew_limit(np.array(LIMITS))
+    return LearnedPolicy(state, policy, params, motion(9, 15) if follows else None, limit)
 
 
-def policy_inputs(seen: Any, follows: bool) -> np.ndarray:
+def policy_inputs(state: Any, follows: bool) -> np.ndarray:
     """x* along a motion."""
-    measured = measurements(seen, motion(5))
-    memory, rows = seen.begin(measured[0]), []
+    measured = measurements(state, motion(5))
+    memory, rows = state.begin(measured[0]), []
     for z in measured:
-        memory = seen.push(memory, z, np.zeros(2))
-        rows.append(np.concatenate([seen.policy_input(memory), 0.5 * z[:2] if follows else []]))
+        memory = state.push(memory, z, np.zeros(2))
+        rows.append(np.concatenate([state.policy_input(memory), 0.5 * z[:2] if follows else []]))
     return np.array(rows)
 
 
-def measurements(seen: Any, q: np.ndarray) -> np.ndarray:
-    """What a controller is given when these positions are measured."""
-    return np.column_stack([q, np.gradient(q, H, axis=0)]) if seen.full_state else q
+def measurements(state: Any, q: np.ndarray) -> np.ndarray:
+    """What a controller receives when these positions are measured."""
+    return np.column_stack([q, np.gradient(q, H, axis=0)]) if state.full_state else q
 
 
 def exported(policy: LearnedPolicy, **changed: Any) -> Exported:
-    """The policy as a run would describe it."""
-    trials = [measurements(policy.representation, motion(seed)) for seed in range(3)]
-    about = {"run": "runs/drawn", "trial": 1, "task": "drawn", "seed": 0, "versions": {}, "settings": {}}
-    whole = Exported(
+    """The policy as it would be exported from a run."""
+    complete = Exported(
         policy,
         (Quantity("p", "m"), Quantity("alpha", "rad")),
         (Quantity("force", "N"), Quantity("turn", "rad")),
         H,
-        about,
-        tuple(trials),
+        Origin("runs/drawn", 1, "drawn", 0, {}, {}),
+        tuple(measurements(policy.state, motion(seed)) for seed in range(3)),
     )
-    return dataclasses.replace(whole, **changed)
+    return dataclasses.replace(complete, **changed)
 
 
 def written(one: Exported, to: str, folder: Path, precision: Any = "double") -> Path:
@@ -105,7 +109,7 @@ def written(one: Exported, to: str, folder: Path, precision: Any = "double") -> 
 
 
 def need(command: str) -> list[str]:
-    """A compiler; where it is missing its tests are skipped, but not in CI."""
+    """A compiler; tests are skipped if it is missing, except in CI."""
     if shutil.which(command) is None and not os.environ.get("VFPILCO_NO_SKIP"):
         pytest.skip(f"there is no {command}")
     return [command]

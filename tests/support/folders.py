@@ -52,8 +52,8 @@ def one_sentence(said: str) -> str:
 class Disk:
     """Replaces `os` and `open` in the modules that write; `before` is called before every operation in a folder.
 
-    It receives the name of the operation: "open", "write", "log" (a sample of an execution), "sync" or "replace". It may
-    raise an error; if it returns True for a write, only half of the data is written.
+    It receives the name of the operation: "open", "write", "log" (a sample of an execution), "sync" or "replace". It
+    may raise an error; if it returns True for a write, only half of the data is written.
     """
 
     def __init__(self, patch: Any, folder: Path, before: Callable[[str], Any]) -> None:

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import csv
 import dataclasses
 import json
@@ -6,17 +8,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from variants import variant
 
 import vfpilco
-from vfpilco.model import gp
-from vfpilco.trials.execute import execute
-from vfpilco.trials.learner import Learner
-from vfpilco.storage.runfolder import RunFolder
-from vfpilco.storage.trialfile import read_log
+from vfpilco import MLP, RBF, SE, Linear, VelocityFree, ZeroMean
+from vfpilco.data.results import CostBand
 from vfpilco.data.watcher import Watcher
+from vfpilco.model import model as models
+from vfpilco.storage.runfolder import RunFolder
+from vfpilco.storage.store import Store
+from vfpilco.trials.comparison import Comparison
+from vfpilco.trials.learner import Learner
+from vfpilco.trials.plan import Plan
 
-SMALL = {"particles": 20, "basis_functions": 15, "steps": 6, "inducing": 32}
-
+SMALL = {"particles": 20, "policy": RBF(15), "steps": 6, "inducing": 32}
 
 COMPILATIONS = []
 jax.monitoring.register_event_duration_secs_listener(
@@ -24,7 +29,9 @@ jax.monitoring.register_event_duration_secs_listener(
 )
 
 
-class Listener(Watcher):
+class Recorder(Watcher):
+    """Records everything that is reported."""
+
     def __init__(self):
         self.phases, self.rows, self.notes, self.steps, self.compiled = [], [], [], [], {}
 
@@ -45,7 +52,7 @@ class Listener(Watcher):
 @pytest.fixture(scope="module")
 def small_run(tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "a"
-    watch = Listener()
+    watch = Recorder()
     result = vfpilco.learn(vfpilco.task("cartpole"), seed=7, trials=2, out=out, watch=watch, **SMALL)
     return result, RunFolder(out), watch
 
@@ -54,18 +61,18 @@ def test_a_run_goes_through_the_three_phases_for_every_trial(small_run):
     _, _, watch = small_run
     names = [name for trial, name in watch.phases if trial == 2]
     assert names == ["learning the model", "improving the policy", "predicting", "running on the plant"]
-    assert [row["kind"] for row in watch.rows] == ["explore", "policy", "policy"]
+    assert [row.kind for row in watch.rows] == ["explore", "policy", "policy"]
     assert watch.steps[-1][0] == watch.steps[-1][1] == SMALL["steps"]
 
 
-def test_a_trial_after_the_first_compiles_nothing():
-    watch = Listener()
-    vfpilco.learn(vfpilco.task("cartpole"), trials=3, watch=watch, **{**SMALL, "basis_functions": 14})
+def test_nothing_is_compiled_after_the_first_trials():
+    watch = Recorder()
+    vfpilco.learn(vfpilco.task("cartpole"), trials=3, watch=watch, **{**SMALL, "policy": RBF(14)})
     assert watch.compiled[1] > watch.compiled[0]
     assert watch.compiled[3] == watch.compiled[2]
 
 
-def test_result_holds_policy_trials_and_model(small_run):
+def test_the_result_has_policy_trials_and_model(small_run):
     result, _, _ = small_run
     assert len(result.trials) == 3
     assert len(result.successes) == 2
@@ -75,7 +82,7 @@ def test_result_holds_policy_trials_and_model(small_run):
     assert abs(u[0]) <= 10
 
 
-def test_csv_has_the_columns_rows_and_digits_that_are_promised(small_run):
+def test_csv_files_have_the_documented_columns_and_rows_and_are_exact(small_run):
     result, folder, _ = small_run
     rows = list(csv.reader((folder.path / "trials/001.csv").read_text().splitlines()))
     assert rows[0] == ["t", "p", "alpha", "force"]
@@ -87,7 +94,7 @@ def test_csv_has_the_columns_rows_and_digits_that_are_promised(small_run):
     np.testing.assert_array_equal(read.u, result.trials[1].u)
 
 
-def test_policy_replayed_on_a_csv_gives_the_inputs_in_it(small_run):
+def test_a_policy_replayed_on_a_csv_file_computes_the_inputs_in_it(small_run):
     _, folder, _ = small_run
     for trial in (1, 2):
         policy, recorded = folder.policy(trial), folder.trial(trial, 2)
@@ -95,25 +102,26 @@ def test_policy_replayed_on_a_csv_gives_the_inputs_in_it(small_run):
         np.testing.assert_allclose(replayed, recorded.u, rtol=0, atol=1e-12)
 
 
-def test_results_lines_say_what_happened(small_run):
+def test_the_lines_of_the_results_contain_what_happened(small_run):
     result, folder, _ = small_run
     rows = folder.results()
-    assert rows == json.loads(json.dumps(result.rows))
+    assert rows == result.rows
     explore, first, second = rows
-    assert (explore["kind"], explore["experience_s"]) == ("explore", 0)
-    assert "trial" not in explore
-    assert (first["trial"], second["trial"]) == (1, 2)
-    assert first["experience_s"] == pytest.approx(3.0)
-    assert second["experience_s"] == pytest.approx(6.0)
+    assert (explore.kind, explore.experience_s) == ("explore", 0)
+    assert explore.trial is None
+    assert "trial" not in json.loads((folder.path / "results.jsonl").read_text().splitlines()[0])
+    assert (first.trial, second.trial) == (1, 2)
+    assert first.experience_s == pytest.approx(3.0)
+    assert second.experience_s == pytest.approx(6.0)
     true = result.trials[2].true
     expected = -np.expm1(-(((np.abs(true[:, 1]) - np.pi) / 3) ** 2) - true[:, 0] ** 2)
-    assert second["cost"] == pytest.approx(expected.sum(), rel=1e-12)
-    band = second["predicted_cost"]
-    assert band["low"] <= band["mean"] <= band["high"]
-    assert len(second["model"]["noise"]) == len(second["model"]["multi_step_error"]) == 2
+    assert second.cost == pytest.approx(expected.sum(), rel=1e-12)
+    band = second.predicted_cost
+    assert band.low <= band.mean <= band.high
+    assert len(second.model.noise) == len(second.model.multi_step_error) == 2
 
 
-def test_only_timings_hold_times_and_no_file_is_left_half_written(small_run):
+def test_only_the_timings_contain_times_and_no_temporary_file_is_left(small_run):
     _, folder, _ = small_run
     names = {str(f.relative_to(folder.path)) for f in folder.path.rglob("*") if f.is_file()}
     per_trial = ("models", "optimisations", "policies", "predictions")
@@ -123,12 +131,12 @@ def test_only_timings_hold_times_and_no_file_is_left_half_written(small_run):
     }
     assert "seconds" not in (folder.path / "results.jsonl").read_text() + (folder.path / "run.json").read_text()
     header = folder.header()
-    assert header["seed"] == 7
-    assert header["settings"]["particles"] == 20
-    assert header["versions"]["vfpilco"] == vfpilco.__version__
+    assert header.seed == 7
+    assert header.settings["optimiser"]["particles"] == 20
+    assert header.versions["vfpilco"] == vfpilco.__version__
 
 
-def test_same_seed_gives_the_same_files_to_the_bit_and_another_seed_does_not(small_run, tmp_path):
+def test_the_same_seed_gives_identical_files_and_another_seed_does_not(small_run, tmp_path):
     _, folder, _ = small_run
     task = vfpilco.task("cartpole")
     vfpilco.learn(task, seed=7, trials=2, out=tmp_path / "again", **SMALL)
@@ -139,52 +147,60 @@ def test_same_seed_gives_the_same_files_to_the_bit_and_another_seed_does_not(sma
     assert (folder.path / "trials/000.csv").read_bytes() != (tmp_path / "other/trials/000.csv").read_bytes()
 
 
-def test_exploration_does_not_depend_on_the_settings_of_the_method(small_run, tmp_path):
+def test_the_exploration_does_not_depend_on_the_settings_of_the_method(small_run, tmp_path):
     _, folder, _ = small_run
-    vfpilco.learn(vfpilco.task("cartpole"), seed=7, trials=1, out=tmp_path / "a", **{**SMALL, "m_q": 1, "m_u": 0})
+    state = VelocityFree(m_q=1, m_u=0)
+    vfpilco.learn(vfpilco.task("cartpole"), seed=7, trials=1, out=tmp_path / "a", **SMALL, state=state)
     assert (folder.path / "trials/000.csv").read_bytes() == (tmp_path / "a/trials/000.csv").read_bytes()
 
 
-@pytest.mark.parametrize("settings", [{"m_q": 1, "m_u": 0}, {"inputs": "naive", "m_q": 3, "m_u": 2}, {"policy": "mlp"}])
-def test_other_memories_inputs_and_policies_learn(settings):
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"m_q": 1, "m_u": 0},
+        {"encoding": "positions", "m_q": 3, "m_u": 2},
+        {"state": VelocityFree(3, 2)},
+        {"policy": MLP(15)},
+    ],
+)
+def test_other_memories_encodings_and_policies_learn(settings):
     result = vfpilco.learn(vfpilco.task("cartpole"), trials=1, **{**SMALL, **settings})
-    assert np.isfinite(result.rows[-1]["cost"])
+    assert np.isfinite(result.rows[-1].cost)
 
 
-def test_a_kernel_on_what_the_task_does_not_have_is_refused_before_the_plant_moves(tmp_path):
+def test_a_kernel_on_features_that_the_task_does_not_have_is_refused_before_the_plant_moves(tmp_path):
     with pytest.raises(vfpilco.UserError, match="selects features"):
-        vfpilco.learn(vfpilco.task("cartpole"), out=tmp_path / "run", **SMALL, kernel="se + linear(features)")
+        vfpilco.learn(vfpilco.task("cartpole"), out=tmp_path / "run", **SMALL, kernel=SE() + Linear(on=("features",)))
     assert not (tmp_path / "run").exists()
 
 
-def test_float64_and_exact_posterior_learn():
+def test_a_run_in_float64_with_an_exact_posterior_learns():
     task = dataclasses.replace(vfpilco.task("cartpole"), horizon=20)
-    result = vfpilco.learn(task, trials=1, **{**SMALL, "precision": "float64", "inducing": 0, "prior_mean": "zero"})
+    result = vfpilco.learn(task, trials=1, **{**SMALL, "precision": "float64", "inducing": 0, "prior_mean": ZeroMean()})
     assert result.policy.params["weights"].dtype == np.float64
 
 
-def test_a_model_that_float32_cannot_round_is_learned_on_in_float64(monkeypatch):
+def test_float64_is_used_where_float32_is_not_precise_enough(monkeypatch):
     task = dataclasses.replace(vfpilco.task("cartpole"), horizon=20)
-    monkeypatch.setattr(gp, "MOST_ROUNDING", 0.0)
-    watch = Listener()
+    monkeypatch.setattr(models, "MOST_ROUNDING", 0.0)
+    watch = Recorder()
     result = vfpilco.learn(task, trials=1, watch=watch, **SMALL)
     assert result.policy.params["weights"].dtype == np.float64
-    assert len([note for note in watch.notes if "move in float64" in note]) == 1
-    assert all(0 < share < 0.1 for share in result.rows[-1]["model"]["rounding"])
+    assert len([note for note in watch.notes if "simulated in float64" in note]) == 1
+    assert all(0 < share < 0.1 for share in result.rows[-1].model.rounding)
 
 
-def test_a_cost_outside_the_predicted_band_is_told_and_kept(small_run):
+def test_a_cost_outside_the_predicted_band_is_reported_and_recorded(small_run):
     result, _, _ = small_run
-    watch = Listener()
-    learner = Learner(result.task, result.task.plant(), result.settings, 0, 1, None, watch)
+    watch = Recorder()
+    learner = Learner(Plan(result.task, result.settings, 0, 1), result.task.machine.plant(), Store(), watch)
     for low, high in ((0.0, 1.0), (0.0, 91.0)):
-        learner.journal.record(
-            result.trials[1], {"kind": "policy", "trial": 1, "predicted_cost": {"low": low, "high": high}}
-        )
+        compared = Comparison(CostBand((low + high) / 2, low, high), 1.0, result.rows[1].model)
+        learner.journal.record(result.trials[1], "policy", 1, compared)
     outside, inside = watch.rows
-    assert len(outside["notes"]) == len(watch.notes) == 1
+    assert len(outside.notes) == len(watch.notes) == 1
     assert "outside the predicted 95 % band 0.0 to 1.0" in watch.notes[0]
-    assert inside["notes"] == []
+    assert inside.notes == []
 
 
 def test_without_a_watcher_notes_are_logged(caplog):
@@ -192,95 +208,11 @@ def test_without_a_watcher_notes_are_logged(caplog):
     assert "something happened" in caplog.text
 
 
-class Failing:
-    """The cart-pole with a fault at a given sample of a given trial."""
-
-    def __init__(self, fault, trial, sample=30):
-        self.plant = vfpilco.task("cartpole").plant()
-        self.fault, self.trial, self.sample = fault, trial, sample
-        self.trials = self.samples = self.stops = 0
-
-    def reset(self, seed):
-        self.trials, self.samples = self.trials + 1, 0
-        return self.plant.reset(seed)
-
-    def step(self, u):
-        self.samples += 1
-        q = self.plant.step(u)
-        return self.fault(q) if (self.trials, self.samples) == (self.trial, self.sample) else q
-
-    def stop(self):
-        self.stops += 1
-        if self.fault is unstoppable and self.trials == self.trial:
-            raise RuntimeError("port closed")
-
-
-def unstoppable(q):
-    return q
-
-
-def broken(q):
-    raise RuntimeError("cable pulled")
-
-
-@pytest.mark.parametrize(
-    ("fault", "words"),
-    [
-        (lambda q: np.array([q[0], np.nan]), "alpha = nan"),
-        (broken, "cable pulled"),
-        (lambda q: q[:1], "shape"),
-    ],
-)
-def test_a_plant_that_fails_loses_no_earlier_trial(tmp_path, fault, words):
-    plant = Failing(fault, trial=2)
-    task = dataclasses.replace(vfpilco.task("cartpole"), plant=lambda: plant)
-    with pytest.raises(vfpilco.PlantError, match=words):
-        vfpilco.learn(task, trials=1, out=tmp_path / "a", **SMALL)
-    folder = RunFolder(tmp_path / "a")
-    assert [row["file"] for row in folder.results()] == ["trials/000.csv"]
-    assert folder.trial(0, 2).steps == 90
-    assert read_log(tmp_path / "a/trials/001.partial.csv", 2, 1, 1 / 30).steps == 29
-    assert plant.stops == 2
-
-
-def test_a_plant_that_cannot_be_stopped_or_judged_loses_not_even_that_trial(tmp_path):
-    task = vfpilco.task("cartpole")
-    plant = Failing(unstoppable, trial=1)
-    with pytest.raises(vfpilco.PlantError, match=r"^Stop the machine by hand: .* \(RuntimeError: port closed\)"):
-        vfpilco.learn(dataclasses.replace(task, plant=lambda: plant), trials=1, out=tmp_path / "a", **SMALL)
-    assert RunFolder(tmp_path / "a").trial(0, 2).steps == 90
-    with pytest.raises(vfpilco.UserError, match="success test or a measure of task 'cartpole' failed"):
-        vfpilco.learn(
-            dataclasses.replace(task, success=lambda q: {0.0: False}[q.sum()]), trials=1, out=tmp_path / "b", **SMALL
-        )
-    assert RunFolder(tmp_path / "b").trial(0, 2).steps == 90
-
-
-def interrupted(q):
-    raise KeyboardInterrupt
-
-
-def test_ctrl_c_stops_the_plant_and_keeps_the_trial_so_far(tmp_path):
-    plant = Failing(interrupted, trial=1, sample=20)
-    task = dataclasses.replace(vfpilco.task("cartpole"), plant=lambda: plant)
-    with pytest.raises(KeyboardInterrupt):
-        vfpilco.learn(task, trials=1, out=tmp_path / "a", **SMALL)
-    assert plant.stops == 1
-    assert read_log(tmp_path / "a/trials/000.partial.csv", 2, 1, 1 / 30).steps == 19
-
-
-def test_a_policy_that_gives_nonsense_never_reaches_the_plant():
-    task = vfpilco.task("cartpole")
-    for nonsense in (np.array([np.nan]), np.array(1.0), np.zeros(2)):
-        with pytest.raises(vfpilco.PlantError, match="nothing was applied"):
-            execute(task, task.plant(), lambda q, u=nonsense: u, seed=0)
-
-
 class Doubled:
     """Two cart-poles driven at once: four positions, two inputs."""
 
     def __init__(self):
-        self.plants = [vfpilco.task("cartpole").plant() for _ in range(2)]
+        self.plants = [vfpilco.task("cartpole").machine.plant() for _ in range(2)]
 
     def reset(self, seed):
         return np.concatenate([plant.reset(seed + i) for i, plant in enumerate(self.plants)])
@@ -294,10 +226,11 @@ class Doubled:
 
 def test_several_inputs_angles_and_explorations_learn(tmp_path):
     one = vfpilco.task("cartpole")
-    task = dataclasses.replace(
+    positions = one.machine.positions
+    task = variant(
         one,
         plant=Doubled,
-        positions=tuple(vfpilco.Position(f"{p.name}{i}", p.unit, p.angle) for i in (1, 2) for p in one.positions),
+        positions=tuple(vfpilco.Position(f"{p.name}{i}", p.unit, p.angle) for i in (1, 2) for p in positions),
         inputs=(vfpilco.Input("f1", "N", 10.0), vfpilco.Input("f2", "N", 5.0)),
         sensor=vfpilco.GaussianNoise([1e-3, 2e-3] * 2),
         start=vfpilco.GaussianStart([0.0] * 4, [0.01] * 4),
@@ -307,30 +240,30 @@ def test_several_inputs_angles_and_explorations_learn(tmp_path):
         success=lambda q: False,
     )
     result = vfpilco.learn(task, trials=2, out=tmp_path / "a", **SMALL)
-    assert [row["kind"] for row in result.rows] == ["explore", "explore", "policy", "policy"]
-    assert result.rows[-1]["experience_s"] == pytest.approx(3 * 25 / 30)
+    assert [row.kind for row in result.rows] == ["explore", "explore", "policy", "policy"]
+    assert result.rows[-1].experience_s == pytest.approx(3 * 25 / 30)
     u = result.trials[-1].u
     assert u.shape == (25, 2)
     assert np.all(np.abs(u) <= [10, 5])
 
 
-def test_costs_that_are_not_finite_are_drawn_again_and_told():
+def test_steps_with_costs_that_are_not_finite_are_repeated_and_reported():
     def fragile(q):
         return jnp.where(jnp.abs(q[..., 0]) > 1e-4, jnp.nan, q[..., 0] ** 2)
 
     task = dataclasses.replace(vfpilco.task("cartpole"), cost=fragile, horizon=5)
-    watch = Listener()
+    watch = Recorder()
     with pytest.raises(vfpilco.UserError, match="never finite"):
         vfpilco.learn(task, trials=1, watch=watch, **{**SMALL, "m_q": 1})
     assert any("other particles" in note for note in watch.notes)
-    assert any("drawn anew" in note for note in watch.notes)
+    assert any("a new initial policy is drawn" in note for note in watch.notes)
 
 
 @pytest.mark.long
-def test_the_swing_up_is_learned_by_trial_5_and_the_particles_foretell_it(tmp_path):
+def test_the_swing_up_is_learned_by_trial_5_and_the_particles_predict_it(tmp_path):
     task = vfpilco.task("cartpole")
     result = vfpilco.learn(task, seed=100, trials=5, out=tmp_path / "a")
     assert result.successes[4]
-    assert all(row["band_coverage"] >= 0.8 for row in result.rows if row.get("trial", 0) >= 3)
+    assert all(row.band_coverage >= 0.8 for row in result.rows if (row.trial or 0) >= 3)
     found = vfpilco.evaluate(task, result.policy, episodes=20)
-    assert found.summary()["success_rate"] >= 0.9
+    assert found.summary().success_rate >= 0.9

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 from vfpilco.common.errors import UserError
 from vfpilco.common.files import new_folder, write_file
-from vfpilco.exports.check import Report
+from vfpilco.exports.check import Report, check_components
 from vfpilco.exports.check import check as run_check
-from vfpilco.exports.check import check_components
 from vfpilco.exports.exported import describe
 from vfpilco.exports.readme import readme
 from vfpilco.exports.targets import Target, choose

@@ -1,4 +1,4 @@
-"""A policy as C99: one header and one source, no heap, all state in a struct of the caller."""
+"""A policy as C99: a header and a source file, no heap, all state in a struct of the caller."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vfpilco.exports.described import Exported, Quantity
+from vfpilco.exports.exported import Exported, Quantity
 from vfpilco.exports.templates import fill
 from vfpilco.exports.text import Precision, inward, numbers, plain, rounded
-from vfpilco.state.memory import Entry
 from vfpilco.policy.layers import Basis, Dense
+from vfpilco.state.memory import Entry
 
 
 def files(exported: Exported, precision: Precision) -> dict[str, str]:
@@ -19,10 +19,10 @@ def files(exported: Exported, precision: Precision) -> dict[str, str]:
     memory, kinds = exported.memory, {type(layer) for chain in exported.chains for layer in chain}
     functions = {name: name + _suffix(precision) for name in ("exp", "tanh", "sin", "cos")}
     tables = [*_memory_tables(exported), _table("limits", inward(exported.limits, precision))]
-    tables += [] if exported.slew is None else [_table("most", exported.slew)]
+    tables += [] if exported.slew is None else [_table("most_change", exported.slew)]
     header = fill(
         "policy.h",
-        task=plain(exported.learned["task"]),
+        task=plain(exported.origin.task),
         real=precision,
         measures=memory.columns,
         inputs=len(exported.inputs),
@@ -42,11 +42,11 @@ def files(exported: Exported, precision: Precision) -> dict[str, str]:
         tables="\n".join(tables + _layer_tables(exported, precision)),
         limited=fill("limited.c", **functions),
         slew="" if exported.slew is None else fill("slew.c"),
-        slewed="" if exported.slew is None else "\n    slew(policy, followed, u);",
+        slewed="" if exported.slew is None else "\n    slew(policy, valid, u);",
         filter=fill("filter.c") if memory.filters else "",
         filtered="\n            filter(policy, z);" if memory.filters else "",
         circle=fill("circle.c", **functions) if any(entry.of for entry in memory.entries) else "",
-        seen="\n".join(_seen(exported)),
+        policy_input="\n".join(_policy_input(exported)),
         layers="\n".join(fill(file, **functions) for kind, (file, _) in LAYERS.items() if kind in kinds),
         chains="\n".join(_calls(exported)),
     )
@@ -55,9 +55,9 @@ def files(exported: Exported, precision: Precision) -> dict[str, str]:
 
 SLEW = """
  *
- * An input changes by no more than told above from one sample to the next, beginning at zero after a reset. Where 0 is
- * returned inputs are zero at once, and change from there."""
-"""What the header says of a slew limit."""
+ * From one sample to the next an input changes by at most the amount above; after a reset it starts at zero. Where 0 is
+ * returned, inputs are set to zero at once and change from there."""
+"""The comment about a slew limit in the header."""
 
 
 def _suffix(precision: Precision) -> str:
@@ -70,7 +70,7 @@ def _listed(quantities: tuple[Quantity, ...], bounds: list[str] | None = None) -
 
 
 def _bounds(exported: Exported) -> list[str]:
-    """What every input may do."""
+    """The limits of every input."""
     bounds = [f", between -{limit} and {limit}" for limit in exported.limits]
     if exported.slew is None:
         return bounds
@@ -81,7 +81,7 @@ def _bounds(exported: Exported) -> list[str]:
 
 
 def _table(name: str, values: np.ndarray) -> str:
-    """An array as one of C, a line per row, in the precision that it has."""
+    """An array in C, a line per row, in its own precision."""
     kind, suffix = ("double", "") if values.dtype == np.float64 else ("float", "f")
     lines = ",\n    ".join(numbers(values, suffix))
     return f"static const {kind} {name}[{values.size}] = {{\n    {lines}\n}};\n"
@@ -106,14 +106,14 @@ def _layer_tables(exported: Exported, precision: Precision) -> list[str]:
 
 
 def _named(exported: Exported) -> list[list[tuple[str, Basis | Dense]]]:
-    """Every layer with a name for its tables."""
+    """Every layer with a name for its arrays."""
     return [[(f"layer_{c}_{i}", layer) for i, layer in enumerate(chain)] for c, chain in enumerate(exported.chains)]
 
 
 # -- lines of code -----------------------------------------------------------------------------------------------
 
 
-def _seen(exported: Exported) -> list[str]:
+def _policy_input(exported: Exported) -> list[str]:
     """A line for every entry of x*."""
     lines = [f"    x[{k}] = {_entry(entry)};" for k, entry in enumerate(exported.memory.entries)]
     d_q = len(exported.positions)
@@ -129,16 +129,16 @@ def _entry(entry: Entry) -> str:
 
 
 def _calls(exported: Exported) -> list[str]:
-    """The calls that make y of x*; what goes from layer to layer has a place of its own."""
-    places, calls = [], []
+    """The calls that compute y from x*, and the arrays between layers."""
+    buffers, calls = [], []
     for chain in _named(exported):
         given = "x"
         for i, (name, layer) in enumerate(chain):
             result = "y" if i == len(chain) - 1 else f"{name}_out"
-            places += [f"    real {result}[{layer.sizes[1]}] = {{0}};"] * (result != "y")
+            buffers += [f"    real {result}[{layer.sizes[1]}] = {{0}};"] * (result != "y")
             calls.append(f"    {LAYERS[type(layer)][1](layer, name)}, {given}, {result});")
             given = result
-    return places + calls
+    return buffers + calls
 
 
 def _basis(layer: Basis, name: str) -> str:
@@ -151,4 +151,4 @@ def _dense(layer: Dense, name: str) -> str:
 
 
 LAYERS: dict[type, tuple[str, Callable[..., str]]] = {Basis: ("basis.c", _basis), Dense: ("dense.c", _dense)}
-"""The function of a layer of each kind, and how it is called; it reads x, and adds to y."""
+"""The file with the function of each kind of layer, and how it is called; it reads x and adds to y."""

@@ -1,4 +1,4 @@
-"""Proof that an export does what the learned policy does."""
+"""Evidence that an export computes what the learned policy computes."""
 
 from __future__ import annotations
 
@@ -8,76 +8,85 @@ from typing import NamedTuple
 import numpy as np
 
 from vfpilco.common.errors import UserError
-from vfpilco.exports.described import Exported
+from vfpilco.exports import numpy_file, runners
+from vfpilco.exports.exported import Exported
 from vfpilco.exports.targets import Target
 from vfpilco.exports.text import DTYPES, Precision
+from vfpilco.policy.learned import COMPONENTS
 
 HISTORIES = 10_000
 ALLOWED: dict[Precision, float] = {"double": 1e-6, "float": 1e-4}
-"""By how much the inputs may differ, as a share of u_max."""
+"""The largest difference of the inputs that is allowed, as a fraction of u_max."""
 ACTIVE, SATURATED = 0.05, 0.95
-"""Inputs between these shares of u_max tell most: a tanh hides differences beyond."""
+"""Inputs between these fractions of u_max are most informative: beyond, the tanh hides differences."""
 LEAST_ACTIVE = 0.5
-"""At least this share of the histories must ask for more than that, for agreement to mean much."""
+"""The fraction of the histories whose inputs must exceed ACTIVE for agreement to mean much."""
 SLOWEST = 30.0
-"""By how much histories are at most slowed down."""
-AWAY, JITTER = 0.2, 0.5
-"""How far histories are at most from those that were measured: of the spread, and of the changes per sample."""
+"""The largest factor by which histories are slowed down."""
+OFFSET, NOISE = 0.2, 0.5
+"""How far histories are from measured ones at most: relative to the spread, and to the changes per sample."""
 
 
 class Report(NamedTuple):
-    """What a check found; errors are shares of u_max."""
+    """The result of a check; errors are fractions of u_max."""
 
     histories: int
     error: float
+    """The largest difference on the histories."""
     active: float
-    """Share of the histories in which an input is more than 0.05 u_max."""
-    telling: float
-    """Share of the histories in which one is that, below 0.95 u_max and not held back by a slew limit: nothing hides a
-    difference there."""
+    """Fraction of the histories in which an input exceeds 0.05 u_max."""
+    informative: float
+    """Fraction of the histories in which one is also below 0.95 u_max and not slew-limited: nothing hides a difference
+    there."""
     held: float | None
-    """Share of the histories in which an input would have changed faster than it may; None if it may at any rate."""
+    """Fraction of the histories in which the slew limit is active; None if there is no slew limit."""
     trial_samples: int
     trial_error: float
+    """The largest difference on the recorded trial."""
     allowed: float
     step_seconds: float | None
+    """The duration of a step, if it was measured."""
 
     def sentences(self) -> list[str]:
-        """What was found, for a person."""
+        """The result in words."""
         free, held = "", ""
         if self.held is not None:
-            free, held = " and are free to change", f"; in {self.held:.0%} the slew limit holds one back"
-        said = [
-            "it agrees: the export and the learned policy were given the same positions, and gave the same inputs",
-            f"a recorded trial of {self.trial_samples} samples: they differ by at most {self.trial_error:.1e} of u_max",
-            f"{self.histories} histories around recorded ones: by at most {self.error:.1e}, and {self.allowed:.0e} is "
-            "allowed",
-            f"{self.active:.0%} of these ask for more than {ACTIVE:.0%} of u_max, {self.telling:.0%} also for less "
-            f"than {SATURATED:.0%}{free}, where no limit hides a difference{held}",
+            free, held = " and not slew-limited", f"; in {self.held:.0%} the slew limit is active"
+        sentences = [
+            "the export agrees with the learned policy: for the same positions both return the same inputs",
+            f"on a recorded trial of {self.trial_samples} samples they differ by at most {self.trial_error:.1e} u_max",
+            f"on {self.histories} histories similar to recorded ones they differ by at most {self.error:.1e} u_max; "
+            f"{self.allowed:.0e} u_max is allowed",
+            f"in {self.active:.0%} of the histories an input exceeds {ACTIVE:.0%} of u_max; in {self.informative:.0%} "
+            f"it is also below {SATURATED:.0%}{free}, where no limit hides a difference{held}",
         ]
         if self.held == 0:
-            said.append("where the slew limit holds nothing back, agreement proves nothing of it")
+            sentences.append("the slew limit was never active: this check proves nothing about it")
         if self.active < LEAST_ACTIVE:
-            said.append(f"fewer than {LEAST_ACTIVE:.0%} ask for that: where inputs are small, agreement proves little")
+            sentences.append(f"this is fewer than {LEAST_ACTIVE:.0%}: where inputs are small, agreement proves little")
         if self.step_seconds is not None:
-            said.append(f"a step takes {1e6 * self.step_seconds:.1f} µs on this machine")
-        return said
+            sentences.append(f"a step takes {1e6 * self.step_seconds:.1f} µs on this computer")
+        return sentences
 
 
 def check(exported: Exported, target: Target, folder: Path, precision: Precision) -> Report:
-    """Run the export in `folder` and the learned policy side by side; refuse one that differs."""
+    """Run the export in `folder` and the learned policy on the same histories.
+
+    Raises:
+        UserError: If they differ by more than is allowed.
+    """
     own = exported.trials[-1]
     trials = [trial.astype(DTYPES[precision]).astype(float) for trial in [own, *histories(exported, HISTORIES)]]
     found = target.run(folder, trials)
     expected = [answers(exported, trial) for trial in trials]
     errors = [np.abs(u - due) / exported.limits for u, due in zip(found.inputs, expected, strict=True)]
-    asked = np.abs(np.concatenate(expected[1:])) / exported.limits
-    held = np.concatenate([held_back(exported, u) for u in expected[1:]])
+    used = np.abs(np.concatenate(expected[1:])) / exported.limits
+    held = np.concatenate([slew_limited(exported, u) for u in expected[1:]])
     report = Report(
-        len(asked),
+        len(used),
         _largest(errors[1:]),
-        float(np.mean(np.any(asked > ACTIVE, axis=1))),
-        float(np.mean(np.any((asked > ACTIVE) & (asked < SATURATED) & ~held, axis=1))),
+        float(np.mean(np.any(used > ACTIVE, axis=1))),
+        float(np.mean(np.any((used > ACTIVE) & (used < SATURATED) & ~held, axis=1))),
         None if exported.slew is None else float(np.mean(np.any(held, axis=1))),
         len(own),
         _largest(errors[:1]),
@@ -96,24 +105,44 @@ def _largest(errors: list[np.ndarray]) -> float:
     return float(np.max(np.concatenate(errors)))
 
 
+def check_components(exported: Exported) -> None:
+    """Raise a `UserError` if a state or policy of the user's own describes itself wrongly for export.
+
+    A subclass may inherit `exported_memory` or `layers` although it computes something else.
+    """
+    parts = {"exported_memory": exported.policy.state, "layers": exported.policy.policy}
+    own = {method: type(part) for method, part in parts.items() if type(part) not in COMPONENTS.values()}
+    if not own:
+        return
+    trial = exported.trials[-1]
+    (found,) = runners.run_source(numpy_file.files(exported)["policy.py"], [trial]).inputs
+    error = _largest([np.abs(found - answers(exported, trial)) / exported.limits])
+    if not error <= ALLOWED["double"]:
+        methods = " or ".join(f"`{method}` of {cls.__name__}" for method, cls in own.items())
+        raise UserError(
+            f"The policy cannot be exported, because the export would differ from it by {error:.1e} of u_max: make "
+            f"{methods} return what the class computes, or use the policy in Python with LearnedPolicy."
+        )
+
+
 def answers(exported: Exported, trial: np.ndarray) -> np.ndarray:
     """The inputs of the learned policy."""
     exported.policy.reset()
     return np.array([exported.policy(measured) for measured in trial])
 
 
-def held_back(exported: Exported, inputs: np.ndarray) -> np.ndarray:
-    """Which inputs of a trial changed by all that the slew limit allows."""
+def slew_limited(exported: Exported, inputs: np.ndarray) -> np.ndarray:
+    """Which inputs of a trial changed by as much as the slew limit allows."""
     if exported.slew is None:
         return np.zeros(inputs.shape, dtype=bool)
     return np.abs(np.diff(inputs, axis=0, prepend=np.zeros((1, inputs.shape[1])))) > exported.slew * (1 - 1e-9)
 
 
 def histories(exported: Exported, samples: int) -> list[np.ndarray]:
-    """Measured trials, moved aside and shaken, with so many samples together: every sample ends another history.
+    """Measured trials with an offset and noise added, with `samples` samples in total: each sample ends a history.
 
-    In every second one angles wrap around, as those of many sensors do. Where the change of inputs is limited they are
-    also slowed down by as much as it takes for some inputs to be as the policy wants them.
+    In every second one angles wrap, as those of many sensors do. For a policy with a slew limit they are also slowed
+    down, so that the limit is active in some and inactive in others.
     """
     rng = np.random.default_rng(0)
     spread = np.concatenate(exported.trials).std(axis=0)
@@ -125,9 +154,9 @@ def histories(exported: Exported, samples: int) -> list[np.ndarray]:
         if exported.slew is not None:
             trial = slowed(trial, np.clip(np.max(exported.limits / exported.slew), 1, SLOWEST) ** rng.uniform())
         trial = trial[:missing]
-        size = 10 ** rng.uniform(-3, 0)  # Policies with high gains saturate unless they are shaken little.
-        aside, shaken = rng.normal(size=trial.shape[1]), rng.normal(size=trial.shape)
-        moved = trial + size * (AWAY * spread * aside + JITTER * change * shaken)
+        size = 10 ** rng.uniform(-3, 0)  # Policies with high gains saturate unless the changes are small.
+        offset, noise = rng.normal(size=trial.shape[1]), rng.normal(size=trial.shape)
+        moved = trial + size * (OFFSET * spread * offset + NOISE * change * noise)
         if len(made) % 2:
             moved = moved - 2 * np.pi * turning * np.round(moved / (2 * np.pi))
         made.append(moved)
@@ -135,6 +164,6 @@ def histories(exported: Exported, samples: int) -> list[np.ndarray]:
 
 
 def slowed(trial: np.ndarray, factor: float) -> np.ndarray:
-    """The trial if all happened slower by this factor."""
+    """The trial if everything happened slower by this factor."""
     at = np.arange(0, len(trial) - 0.5, 1 / factor)
     return np.column_stack([np.interp(at, np.arange(len(trial)), column) for column in trial.T])

@@ -1,4 +1,4 @@
-"""Building an export in C, and running it."""
+"""Compiling an export in C, and running it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ COMPILERS = ("cc", "gcc", "clang")
 
 
 def compiler() -> list[str]:
-    """The command of the C compiler: that of the variable CC, or the first there is."""
+    """The command of the C compiler: that of the environment variable CC, or the first one found."""
     named = os.environ.get("CC", "")
     commands = [named.split()] if named.split() else [[name] for name in COMPILERS]
     for command in commands:
         if shutil.which(command[0]):
             return command
-    looked = " or ".join(" ".join(command) for command in commands)
-    raise UserError(f"To check an export in C a compiler is needed, and {looked} is not there: name one in CC.")
+    tried = " or ".join(" ".join(command) for command in commands)
+    raise UserError(
+        f"Checking an export in C needs a compiler, and {tried} was not found: install one, or name it in CC."
+    )
 
 
 class Program:
-    """An export in C, built with a program that drives it."""
+    """An export in C, compiled with a program that calls it."""
 
     def __init__(self, export: Path, into: Path, command: list[str], flags: tuple[str, ...] = ()) -> None:
         self.path = into / "drive"
@@ -37,23 +39,22 @@ class Program:
         line = [*command, *FLAGS, *flags, f"-I{export}", "-o", str(self.path), *sources, "-lm"]
         built = subprocess.run(line, capture_output=True, text=True, timeout=600)
         if built.returncode:
-            raise UserError(f"{command[0]} did not build the export: {built.stderr.strip()[:500]}")
+            raise UserError(f"{command[0]} did not compile the export: {built.stderr.strip()[:500]}")
 
     def answers(self, trials: list[np.ndarray]) -> list[np.ndarray]:
-        """The inputs that the policy gives to the measurements of trials, reset before each."""
-        said = self._run(trials)
-        inputs = np.frombuffer(said).reshape(sum(map(len, trials)), -1)
+        """The inputs that the policy returns for the measurements of trials, reset before each."""
+        inputs = np.frombuffer(self._run(trials)).reshape(sum(map(len, trials)), -1)
         return np.split(inputs, np.cumsum([len(trial) for trial in trials])[:-1])
 
     def seconds(self, trial: np.ndarray) -> float:
-        """How long a step takes."""
+        """The duration of a step."""
         return float(np.frombuffer(self._run([trial], "time"))[0])
 
     def _run(self, trials: list[np.ndarray], *arguments: str) -> bytes:
-        begins = [np.arange(len(trial))[:, None] == 0 for trial in trials]
-        records = [np.column_stack([begin, trial]) for begin, trial in zip(begins, trials, strict=True)]
+        resets = [np.arange(len(trial))[:, None] == 0 for trial in trials]
+        records = [np.column_stack([reset, trial]) for reset, trial in zip(resets, trials, strict=True)]
         sent = np.concatenate(records).astype(np.float64).tobytes()
         done = subprocess.run([self.path, *arguments], input=sent, capture_output=True, timeout=600)
         if done.returncode:
-            raise UserError(f"The export in C failed when it was run: {done.stderr.decode(errors='replace')[:2000]}")
+            raise UserError(f"The export in C failed while running: {done.stderr.decode(errors='replace')[:2000]}")
         return done.stdout

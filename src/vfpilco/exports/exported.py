@@ -55,7 +55,7 @@ class Exported:
         policy = self.policy.policy
         params = {name: value.astype(np.float64) for name, value in self.policy.params.items()}
         chains = getattr(policy, "layers", _nothing)(params)
-        if not isinstance(chains, list) or not all(isinstance(o, Basis | Dense) for chain in chains for o in chain):
+        if not isinstance(chains, list) or {type(layer) for chain in chains for layer in chain} - {Basis, Dense}:
             raise _not_exportable(policy, "a policy", "layers", "chains of Basis and Dense of vfpilco.policy.layers")
         return chains
 

@@ -1,4 +1,4 @@
-"""A policy as one Python file that needs nothing but NumPy."""
+"""A policy as one Python file that needs NumPy only."""
 
 from __future__ import annotations
 
@@ -6,41 +6,42 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vfpilco.exports.described import Exported, Quantity
+from vfpilco.exports.exported import Exported, Quantity
 from vfpilco.exports.templates import fill
 from vfpilco.exports.text import Precision, numbers, plain
-from vfpilco.state.memory import Entry
 from vfpilco.policy.layers import Basis, Dense
+from vfpilco.state.memory import Entry
 
 
 def files(exported: Exported, precision: Precision = "double") -> dict[str, str]:
-    """The one file."""
+    """The file."""
     source = fill(
         "policy.py.txt",
-        task=plain(exported.learned["task"]),
+        task=plain(exported.origin.task),
         sampling_time=repr(exported.sampling_time),
         measured=_named(exported.measures),
         applied=_named(exported.inputs),
         **(FREE if exported.slew is None else SLEWED),
-        seen="\n".join(f"            {line}," for line in _seen(exported)),
+        policy_input="\n".join(f"            {line}," for line in _policy_input(exported)),
         chains="\n".join(f"    y = y + {_chain(exported, c)}" for c in range(len(exported.chains))),
         tables="\n".join(f"{name} = {_array(values)}" for name, values in _tables(exported).items()),
     )
     return {"policy.py": source}
 
 
-FREE = {"last_inputs": "", "slew": "", "give": "        return np.zeros(len(APPLIED)) if u is None else u"}
+FREE = {"last_inputs": "", "slew": "", "apply": "        return np.zeros(len(APPLIED)) if u is None else u"}
 SLEWED = {
     "last_inputs": "\n        self.applied = np.zeros(len(APPLIED))",
     "slew": """
 
-        An input changes by no more than MOST from one sample to the next, beginning at zero after a reset. Where
-        inputs are zero for want of a measurement they are so at once, and change from there.""",
-    "give": """        u = np.zeros(len(APPLIED)) if u is None else np.clip(u, self.applied - MOST, self.applied + MOST)
+        From one sample to the next an input changes by at most MOST_CHANGE; after a reset it starts at zero. Inputs
+        that are zero because of an invalid measurement are set to zero at once and change from there.""",
+    "apply": """        low, high = self.applied - MOST_CHANGE, self.applied + MOST_CHANGE
+        u = np.zeros(len(APPLIED)) if u is None else np.clip(u, low, high)
         self.applied = u.copy()
         return u""",
 }
-"""The lines of a policy whose inputs may change by only so much, and of others."""
+"""The lines of a policy without and with a slew limit."""
 
 
 def _named(quantities: tuple[Quantity, ...]) -> str:
@@ -49,7 +50,7 @@ def _named(quantities: tuple[Quantity, ...]) -> str:
 
 
 def _tables(exported: Exported) -> dict[str, np.ndarray]:
-    """Every number that the file holds, by name."""
+    """Every number in the file, by name."""
     memory, reference = exported.memory, exported.reference
     tables = {
         "LIMITS": exported.limits,
@@ -61,7 +62,7 @@ def _tables(exported: Exported) -> dict[str, np.ndarray]:
         "LAST_SAMPLE": np.array(0 if reference is None else len(reference) - 1),
     }
     if exported.slew is not None:
-        tables["MOST"] = exported.slew
+        tables["MOST_CHANGE"] = exported.slew
     if reference is not None:
         tables["REFERENCE"] = reference
     for c, chain in enumerate(exported.chains):
@@ -77,7 +78,7 @@ def _array(values: np.ndarray) -> str:
     return f"np.array([\n    {lines}\n]).reshape({values.shape})" if values.size else f"np.zeros({values.shape})"
 
 
-def _seen(exported: Exported) -> list[str]:
+def _policy_input(exported: Exported) -> list[str]:
     """An expression for every entry of x*."""
     errors = 0 if exported.reference is None else len(exported.positions)
     lines = [_entry(entry) for entry in exported.memory.entries]
@@ -91,7 +92,7 @@ def _entry(entry: Entry) -> str:
 
 
 def _chain(exported: Exported, c: int) -> str:
-    """The calls of one chain, each within the next."""
+    """The nested calls of one chain."""
     expression = "x"
     for i, layer in enumerate(exported.chains[c]):
         expression = LAYERS[type(layer)](layer, f"LAYER_{c}_{i}", expression)
@@ -107,4 +108,4 @@ def _dense(layer: Dense, name: str, x: str) -> str:
 
 
 LAYERS: dict[type, Callable[..., str]] = {Basis: _basis, Dense: _dense}
-"""How a layer of each kind is called."""
+"""The call of each kind of layer."""

@@ -8,18 +8,18 @@ from importlib.metadata import version
 
 import numpy as np
 
-from vfpilco.exports.described import Exported
+from vfpilco.exports.exported import Exported
 from vfpilco.exports.onnx_graph import Graph, library
 from vfpilco.exports.templates import LARGEST
 from vfpilco.exports.text import DTYPES, Precision, inward, rounded
 from vfpilco.policy.layers import Basis, Dense
 
 OPSET, IR_VERSION = 17, 8
-"""Old enough for runtimes of the last years."""
+"""Old enough for the runtimes of recent years."""
 
 
 def files(exported: Exported, precision: Precision) -> dict[str, bytes]:
-    """The model, one file."""
+    """The file."""
     onnx = library()
     graph = Graph(onnx, precision)
     _fill(graph, exported)
@@ -36,10 +36,10 @@ def files(exported: Exported, precision: Precision) -> dict[str, bytes]:
 
 
 def metadata(exported: Exported) -> dict[str, str]:
-    """What a program has to know of the model, as JSON."""
+    """What a program has to know about the model, as JSON."""
     memory = exported.memory
     bounds = {"limit": exported.limits, **({} if exported.slew is None else {"most_change": exported.slew})}
-    told = {
+    described = {
         "measured": [{**q._asdict(), "angle": a} for q, a in zip(exported.measures, memory.turning, strict=True)],
         "inputs": [
             {**q._asdict(), **{name: float(values[i]) for name, values in bounds.items()}}
@@ -49,51 +49,51 @@ def metadata(exported: Exported) -> dict[str, str]:
         "rate_hz": 1 / exported.sampling_time,
         "memory": {"last_measurements": memory.window, "filters": memory.filters},
         "reference_samples": 0 if exported.reference is None else len(exported.reference),
-        "learned": exported.learned,
+        "learned": exported.origin.as_json(),
     }
-    return {name: json.dumps(value) for name, value in told.items()}
+    return {name: json.dumps(value) for name, value in described.items()}
 
 
 # -- the graph ---------------------------------------------------------------------------------------------------
 
 
 def _fill(graph: Graph, exported: Exported) -> None:
-    """One step: follow angles, move the memory, see, and let the layers make inputs of it."""
+    """One step: unwrap angles, update the memory, and compute x*, y and the inputs."""
     z = graph.cast("measured", np.float64)
     measured = graph.every(graph.add("LessOrEqual", graph.add("Abs", z), np.array(LARGEST)), [1])
     last = graph.add("Gather", "memory", np.array(0), axis=1)
-    z = _follow(graph, exported, z, last)
-    moved = _move(graph, exported, z)
-    y = _unlimited(graph, exported, _see(graph, exported, moved, z))
+    z = _unwrapped(graph, exported, z, last)
+    updated = _update(graph, exported, z)
+    y = _unlimited(graph, exported, _policy_input(graph, exported, updated, z))
     real = DTYPES[graph.precision]
     finite = graph.every(graph.add("LessOrEqual", graph.add("Abs", y), np.array(np.finfo(real).max, real)), [1])
     limits = inward(exported.limits, graph.precision)
     u = graph.add("Mul", graph.add("Tanh", graph.add("Div", y, limits)), limits)
     u = graph.add("Min", graph.add("Max", u, -limits), limits)
     _apply(graph, exported, u, graph.add("And", measured, finite))
-    # After what is no measurement the last one is kept, for the turns of angles; NaN below lets the rest begin anew.
+    # After an invalid measurement the last valid one is kept, to unwrap angles; NaN below it starts the rest again.
     below = np.arange(exported.memory.rows)[None, :, None] > 0
     kept = graph.add("Where", below, np.full((1, 1, 1), np.nan), "memory")
-    graph.add("Where", graph.add("Unsqueeze", measured, np.array([2])), moved, kept, result="new_memory")
+    graph.add("Where", graph.add("Unsqueeze", measured, np.array([2])), updated, kept, result="new_memory")
 
 
-def _apply(graph: Graph, exported: Exported, u: str, followed: str) -> None:
-    """The inputs: u as far as it may follow the last ones, if there is such a limit; zero where it is not followed."""
+def _apply(graph: Graph, exported: Exported, u: str, valid: str) -> None:
+    """The inputs: u within the slew limit, if there is one; zero where u is not valid."""
     real = DTYPES[graph.precision]
     if exported.slew is None:
-        graph.add("Where", followed, u, np.zeros((1, 1), real), result="inputs")
+        graph.add("Where", valid, u, np.zeros((1, 1), real), result="inputs")
         return
     limits = inward(exported.limits, graph.precision).astype(float)
     before = graph.add("Where", graph.add("IsNaN", "applied"), np.zeros((1, 1)), "applied")
-    before = graph.add("Min", graph.add("Max", before, -limits), limits)  # whatever was given
+    before = graph.add("Min", graph.add("Max", before, -limits), limits)  # the caller may pass anything
     low, high = graph.add("Sub", before, exported.slew), graph.add("Add", before, exported.slew)
     slewed = graph.add("Min", graph.add("Max", graph.cast(u, np.float64), low), high)
-    graph.add("Where", followed, slewed, np.zeros((1, 1)), result="new_applied")
+    graph.add("Where", valid, slewed, np.zeros((1, 1)), result="new_applied")
     graph.cast("new_applied", real, result="inputs")
 
 
-def _follow(graph: Graph, exported: Exported, z: str, last: str) -> str:
-    """Angles moved by whole turns to within half a turn of the ones before, if there are such."""
+def _unwrapped(graph: Graph, exported: Exported, z: str, last: str) -> str:
+    """Measurements with angles shifted by full turns to within half a turn of the last ones, if there are any."""
     turn = np.array(2 * np.pi)
     turns = graph.add("Round", graph.add("Div", graph.add("Sub", z, last), turn))
     turning = np.array(exported.memory.turning)
@@ -102,8 +102,8 @@ def _follow(graph: Graph, exported: Exported, z: str, last: str) -> str:
     return graph.add("Sub", z, graph.add("Mul", turns, turn))
 
 
-def _move(graph: Graph, exported: Exported, z: str) -> str:
-    """The memory one sample later; one that holds NaN begins at rest."""
+def _update(graph: Graph, exported: Exported, z: str) -> str:
+    """The memory one sample later; one that contains NaN starts at rest."""
     memory = exported.memory
     newest = graph.add("Unsqueeze", z, np.array([1]))
     rows = [newest, *[graph.cut("memory", 0, memory.window - 1)] * (memory.window > 1)]
@@ -113,22 +113,22 @@ def _move(graph: Graph, exported: Exported, z: str) -> str:
         filtered = graph.add("ReduceSum", products, np.array([2]), keepdims=0)
         rows.append(graph.add("Add", filtered, graph.add("Mul", newest, memory.b.T[None])))
     pushed = graph.add("Concat", *rows, axis=1)
-    begun = graph.add("Mul", newest, memory.start[None, :, None])
+    at_rest = graph.add("Mul", newest, memory.start[None, :, None])
     known = graph.every(graph.add("Not", graph.add("IsNaN", "memory")), [1, 2])
-    return graph.add("Where", known, pushed, begun)
+    return graph.add("Where", known, pushed, at_rest)
 
 
-def _see(graph: Graph, exported: Exported, moved: str, z: str) -> str:
-    """x*: sums of numbers of the memory, some of them as sine or cosine, and the errors from a reference."""
+def _policy_input(graph: Graph, exported: Exported, updated: str, z: str) -> str:
+    """x*: differences of numbers in the memory, some as sine or cosine, and the errors from a reference."""
     memory, reference = exported.memory, exported.reference
     chosen = np.zeros((memory.rows, memory.columns, len(memory.entries)))
     for k, entry in enumerate(memory.entries):
         chosen[entry.row, entry.column, k] = 1
         if entry.less is not None:
             chosen[entry.less, entry.column, k] = -1
-    flat = graph.add("Reshape", moved, np.array([-1, memory.rows * memory.columns]))
+    flat = graph.add("Reshape", updated, np.array([-1, memory.rows * memory.columns]))
     x = graph.add("MatMul", flat, chosen.reshape(-1, len(memory.entries)))
-    # A cosine is a shifted sine: not every runtime has one in double.
+    # A cosine is a shifted sine: not every runtime supports cosines in double.
     shift = np.array([[np.pi / 2 if entry.of == "cos" else 0.0 for entry in memory.entries]])
     circle = np.array([[entry.of != "" for entry in memory.entries]])
     x = graph.add("Where", circle, graph.add("Sin", graph.add("Add", x, shift)), x)

@@ -1,4 +1,4 @@
-"""The README of an export: all that a person needs to use it."""
+"""The README of an export: everything a person needs to use it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import json
 import numpy as np
 
 from vfpilco.exports.check import ALLOWED, Report, answers
-from vfpilco.exports.described import Exported
+from vfpilco.exports.exported import Exported
 from vfpilco.exports.targets import Target
 from vfpilco.exports.templates import fill
 from vfpilco.exports.text import DTYPES, Precision, plain
 
-TESTED = 8
-"""Samples of the test vector."""
+TEST_SAMPLES = 8
+"""The length of the test vector."""
 
 
 def readme(exported: Exported, target: Target, precision: Precision, report: Report | None) -> str:
-    """The document, test vector included."""
-    checked = ["not checked (`vfpilco export --check` does it)"] if report is None else report.sentences()
+    """The document, with a test vector."""
+    checked = ["not checked: use `vfpilco export --check`"] if report is None else report.sentences()
     return fill(
         "README.md",
-        task=plain(exported.learned["task"]),
+        task=plain(exported.origin.task),
         usage=_usage(exported, target, precision),
         rate=f"{1 / exported.sampling_time:.6g}",
         sampling_time=repr(exported.sampling_time),
@@ -33,12 +33,12 @@ def readme(exported: Exported, target: Target, precision: Precision, report: Rep
         allowed=f"{ALLOWED[precision]:.0e}",
         vector=vector(exported, precision),
         checked="\n".join(f"- {sentence}" for sentence in checked),
-        learned=json.dumps(exported.learned, indent=2),
+        learned=json.dumps(exported.origin.as_json(), indent=2),
     )
 
 
 def _usage(exported: Exported, target: Target, precision: Precision) -> str:
-    inputs, slewed = len(exported.inputs), exported.slew is not None
+    inputs, limited = len(exported.inputs), exported.slew is not None
     sample = "" if exported.reference is None else ', "sample": np.array([0])'
     return fill(
         target.usage,
@@ -46,10 +46,10 @@ def _usage(exported: Exported, target: Target, precision: Precision) -> str:
         columns=exported.memory.columns,
         inputs=inputs,
         real="float32" if precision == "float" else "float64",
-        last_inputs=f" + {inputs}" if slewed else "",
-        begin=f"\napplied = np.zeros((1, {inputs}))" if slewed else "",
-        applied=", applied" if slewed else "",
-        more=', "applied": applied' * slewed + sample,
+        last_inputs=f" + {inputs}" if limited else "",
+        start=f"\napplied = np.zeros((1, {inputs}))" if limited else "",
+        applied=", applied" if limited else "",
+        more=', "applied": applied' * limited + sample,
     ).strip()
 
 
@@ -75,22 +75,23 @@ def _slew(exported: Exported) -> str:
 
 def _memory(exported: Exported) -> str:
     memory = exported.memory
-    said = f"It remembers the last {memory.window} measurements" if memory.window > 1 else "It remembers a measurement"
+    window = f"the last {memory.window} measurements" if memory.window > 1 else "the last measurement"
+    text = f"The policy remembers {window}"
     if memory.filters:
-        said += f", and for every position a filter of {memory.filters} numbers that estimates position and velocity"
+        text += f", for every position a filter with {memory.filters} numbers that estimates position and velocity"
     if exported.slew is not None:
-        said += ", and the inputs that it gave last"
+        text += ", and the last inputs"
     if exported.reference is not None:
-        said += (
-            f". It follows a reference of {len(exported.reference)} samples, a row further with every sample, and "
-            "stays at the last"
+        text += (
+            f". It follows a reference of {len(exported.reference)} samples: it moves on by one row with every sample "
+            "and stays at the last one"
         )
-    return said + "."
+    return f"{text}."
 
 
 def vector(exported: Exported, precision: Precision) -> str:
-    """Measurements from a reset on, and what the learned policy makes of them, as CSV."""
-    measured = exported.trials[-1][:TESTED].astype(DTYPES[precision]).astype(float)
+    """Measurements after a reset, and what the learned policy returns for them, as CSV."""
+    measured = exported.trials[-1][:TEST_SAMPLES].astype(DTYPES[precision]).astype(float)
     names = [f"q{i}" for i in range(measured.shape[1])] + [f"u{i}" for i in range(len(exported.inputs))]
     rows = np.concatenate([measured, answers(exported, measured)], axis=1)
     return "\n".join([",".join(names), *(",".join(map(repr, row)) for row in rows.tolist())])

@@ -1,4 +1,4 @@
-"""What a policy can be exported to."""
+"""The forms of export."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import NamedTuple
 
 from vfpilco.common.errors import UserError, unknown
 from vfpilco.exports import c, compiled, numpy_file, onnx_graph, onnx_model, runners
-from vfpilco.exports.described import Exported
+from vfpilco.exports.exported import Exported
 from vfpilco.exports.text import DTYPES, Precision
 
 
 class Target(NamedTuple):
-    """A form of export; a new one is a line below."""
+    """A form of export; a new one is a line in `TARGETS`."""
 
     files: Callable[[Exported, Precision], Mapping[str, str | bytes]]
-    """Its files, README.md aside."""
+    """Creates its files, except README.md."""
     usage: str
-    """The file with the README's words about it."""
-    needs: Callable[[], object]
-    """Refuses if something is not installed that writing it needs."""
-    ready: Callable[[], object]
-    """Refuses if something is not installed that a check needs."""
+    """The template of the section about it in README.md."""
+    require_writing: Callable[[], object]
+    """Raises a `UserError` if something is not installed that writing it needs."""
+    require_running: Callable[[], object]
+    """Raises a `UserError` if something is not installed that running it needs."""
     run: Callable[[Path, runners.Trials], runners.Answers]
     """Runs what was written to a folder."""
     precisions: tuple[Precision, ...] = ("double", "float")
+    """The precisions that it can compute in."""
 
 
 TARGETS = {
@@ -36,7 +37,7 @@ TARGETS = {
 
 
 def choose(to: str, precision: str) -> Target:
-    """The form of export called `to`, if it can be made in that precision."""
+    """The form of export called `to`; a `UserError` if there is none, or not in that precision."""
     if to not in TARGETS:
         raise unknown("form of export", str(to), TARGETS)
     if precision not in DTYPES:

@@ -1,4 +1,4 @@
-"""Names and numbers as text that is safe in source code and in documents, whatever the names are."""
+"""Names and numbers as text that is safe in source code and documents, for any name."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Precision = Literal["float", "double"]
 DTYPES: dict[str, type] = {"float": np.float32, "double": np.float64}
 
 HARMLESS = " _-+.,:/=()°·Ω"
-"""Besides letters and digits: what ends no comment, string, table cell or line."""
+"""Characters other than letters and digits that end no comment, string, table cell or line."""
 LONGEST = 80
-"""Characters that are shown of a name."""
+"""Longer names are cut."""
 
 
 def plain(name: str) -> str:
-    """A name for a comment or a table: what is not harmless becomes an underscore, and the end of a long one is cut."""
+    """A name for a comment or a table: other characters become underscores, and long names are cut."""
     return "".join(c if c.isalnum() or c in HARMLESS else "_" for c in name[:LONGEST]).strip() or "_"
 
 
@@ -27,12 +27,12 @@ def rounded(array: np.ndarray, precision: Precision) -> np.ndarray:
     with np.errstate(over="ignore"):
         values = np.asarray(array, dtype=np.float64).astype(DTYPES[precision])
     if not np.all(np.isfinite(values)):
-        raise UserError("The policy holds values that are too large for float: export it in double.")
+        raise UserError("The policy has values that are too large for float: export it in double.")
     return values
 
 
 def inward(limits: np.ndarray, precision: Precision) -> np.ndarray:
-    """Limits in the precision of the export, not beyond the true ones."""
+    """Limits in the precision of the export, never beyond the given ones."""
     values = rounded(limits, precision)
     values = np.where(values > limits, np.nextafter(values, np.zeros_like(values)), values)
     if not np.all(values > 0):
@@ -41,6 +41,6 @@ def inward(limits: np.ndarray, precision: Precision) -> np.ndarray:
 
 
 def numbers(array: np.ndarray, suffix: str = "") -> list[str]:
-    """A line per row of numbers, each with as many digits as it takes to read the same number back."""
+    """A line per row of numbers, each with enough digits to read the same number back."""
     table = array.reshape(-1, array.shape[-1]) if array.size else array.reshape(0, 1)
     return [", ".join(f"{value!s}{suffix}" for value in row) for row in table]

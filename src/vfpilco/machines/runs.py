@@ -23,7 +23,7 @@ class RunSummary:
     run: str
     """Its folder."""
     state: Literal["running", "finished", "interrupted", "damaged", "ready", "waiting"] = "damaged"
-    """Of a run whose trials are executed elsewhere also ready (to ask for a policy) or waiting (for that policy's log)."""
+    """A run whose trials are executed elsewhere is ready (to ask for a policy) or waiting (for that policy's log)."""
     done: int = 0
     """How many policies were executed."""
     task: str | None = None
@@ -111,7 +111,7 @@ def on_plant(task: Task, address: str | None, folder: RunFolder | None, say: Cal
     plant = None if folder is None else folder.header().plant
     if plant is None or plant == task.machine.plant:
         return task
-    if plant.startswith("gym:") and ":" in plant[4:]:  # Gymnasium would import a module, and a folder may be anybody's
+    if plant.startswith("gym:") and ":" in plant[4:]:  # Gymnasium would import a module that the folder names
         raise UserError(f"The run was made with the plant {plant[:200]}: name it with --plant, if you trust it.")
     say(f"The plant is {plant[:200]}, as it was for this run.")
     return with_plant(task, plant)

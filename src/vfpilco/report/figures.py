@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from vfpilco.common.errors import UserError
-from vfpilco.common.plotting import pyplot, save
-from vfpilco.drawing.colours import INPUT, PREDICTED, REAL
+from vfpilco.common.plotting import INPUT, MEASURED, PREDICTED, pyplot, save
 from vfpilco.report.picture import band
 from vfpilco.report.source import Source
 from vfpilco.storage.store import MODEL
@@ -59,7 +58,7 @@ def trajectory_figure(source: Source, index: int) -> Any:
             particles = np.asarray(predicted.q[:, :, i] if j < 0 else predicted.u[:, :, j])
             band(axis, np.arange(len(particles)) * trial.sampling_time, particles)
         if j < 0:
-            axis.plot(t, trial.q[:, i], color=REAL, linewidth=1, label="measured")
+            axis.plot(t, trial.q[:, i], color=MEASURED, linewidth=1, label="measured")
         else:
             axis.step(t[:-1], trial.u[:, j], where="post", color=INPUT, linewidth=1, label="applied")
         _label(axis, None, f"{channel.name} [{channel.unit}]")
@@ -78,7 +77,7 @@ def cost_figure(source: Source) -> Any:
         trial - 0.06, mean, [np.maximum(mean - low, 0), np.maximum(high - mean, 0)],
         fmt="_", color=PREDICTED, capsize=2, linewidth=1, label="predicted: mean, 95 %",
     )  # fmt: skip
-    axis.plot(trial + 0.06, [result.cost for result, _ in compared], "o", color=REAL, markersize=4, label="real")
+    axis.plot(trial + 0.06, [result.cost for result, _ in compared], "o", color=MEASURED, markersize=4, label="real")
     axis.set_xticks(trial)
     axis.legend(fontsize=6, frameon=False)
     _label(axis, "trial", "cost, summed over a trial")

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from vfpilco.common.errors import UserError
-from vfpilco.common.plotting import pyplot, save
-from vfpilco.drawing.colours import PREDICTED, REAL
+from vfpilco.common.plotting import MEASURED, PREDICTED, pyplot, save
 from vfpilco.drawing.shapes import Scene, Shape
 from vfpilco.report.source import Source
 from vfpilco.report.trials import shown_particles
@@ -154,7 +153,7 @@ def _film(source: Source, index: int, predicted: bool) -> Film:
     figure, axes = pyplot().subplots(1, columns, figsize=(4.2 * columns, 4.2 * height / width + 0.35), squeeze=False)
     figure.subplots_adjust(0.01, 0.02, 0.99, 0.9, wspace=0.03)
     name = "exploration" if result.trial is None else f"trial {result.trial}"
-    stages = [Stage(axes[0, 0], real, [], REAL, f"{name}, on the machine")]
+    stages = [Stage(axes[0, 0], real, [], MEASURED, f"{name}, on the machine")]
     samples = len(trial.q)
     if rollout is not None:
         shown = np.asarray(rollout.q)[:, shown_particles(rollout, trial.q[0], GHOSTS)]

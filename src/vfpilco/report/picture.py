@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from vfpilco.common.errors import UserError
-from vfpilco.common.plotting import pyplot, save
+from vfpilco.common.plotting import INPUT, MEASURED, PREDICTED, pyplot, save
 from vfpilco.data.results import TrialResult
 from vfpilco.data.trial import Trial
-from vfpilco.drawing.colours import INPUT, PREDICTED, REAL
 from vfpilco.rollout.particles import Rollout
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.storage.store import PREDICTION
@@ -98,7 +97,7 @@ def _draw_positions(axes: list[Any], machine: Machine, trial: Trial, predicted: 
     particles = np.asarray(predicted.q)
     for i, (axis, position) in enumerate(zip(axes, machine.positions, strict=True)):
         band(axis, np.arange(len(particles)) * trial.sampling_time, particles[:, :, i])
-        axis.plot(t, trial.q[:, i], ".", color=REAL, markersize=4, label="measured")
+        axis.plot(t, trial.q[:, i], ".", color=MEASURED, markersize=4, label="measured")
         axis.set_ylabel(f"{position.name} [{position.unit}]")
 
 

@@ -166,7 +166,7 @@ def task_if_any(folder: RunFolder, given: str | None = None) -> tuple[Task | Non
     Raises:
         UserError: If the folder holds no run, or if the task that was given is not that of the run.
     """
-    folder.header()  # A folder without a run is an error, whatever is known about its task.
+    folder.header()  # A folder without a run is an error even if no task is needed.
     try:
         return task_of(folder, given), ""
     except UserError as error:

@@ -21,39 +21,23 @@ or replaced since (a link, a pipe, another length, other bits) is refused by nam
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import itertools
 import json
-import os
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from vfpilco.common.components import classes
 from vfpilco.common.errors import UserError
-from vfpilco.common.files import FORMAT, Damaged, from_json, read_arrays, read_file, to_json, write_arrays, write_file
+from vfpilco.common.files import FORMAT, Damaged, from_json, read_file, to_json, write_arrays, write_file
 from vfpilco.data.records import from_json_types, to_json_types
 from vfpilco.data.results import Timing, TrialResult
-from vfpilco.data.trial import Trial
 from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.storage import lock
 from vfpilco.storage.header import RunHeader
-from vfpilco.storage.store import About, Arrays, Artifact, Store
-from vfpilco.storage.trialfile import (
-    NoLog,
-    TrialLog,
-    is_complete,
-    read_log,
-    read_trial,
-    trial_to_csv,
-    true_columns,
-    write_log,
-)
-from vfpilco.tasks.task import Task
+from vfpilco.storage.store import About, Arrays, Artifact
+from vfpilco.storage.trials import TrialFolder
 
 T = TypeVar("T")
 LEFTOVER = ".*.tmp"
@@ -62,29 +46,13 @@ KINDS = ("models", "optimisations", "policies", "predictions")
 CHECKPOINT = "checkpoint.safetensors"
 
 
-class RunFolder(Store):
+class RunFolder(TrialFolder):
     """One run on disk; every method writes complete files only.
 
     Args:
         path: The folder.
         components: Objects of the user's own classes that the run's files may name, such as a task's settings.
     """
-
-    def __init__(self, path: str | Path, *components: Any) -> None:
-        self.path, self.components, self.known = Path(path), components, classes(*components)
-
-    def inside(self, name: str) -> Path:
-        """The path of a file of this folder; refuses to follow a link, which may lead anywhere."""
-        path = self.path
-        for part in Path(name).parts:
-            path = path / part
-            if path.is_symlink():
-                raise Damaged(f"{path} is a link, and a run folder has none")
-        return path
-
-    def has(self, name: str) -> bool:
-        """Whether there is something of that name."""
-        return os.path.lexists(self.path / name)
 
     @property
     def begun(self) -> bool:
@@ -119,77 +87,13 @@ class RunFolder(Store):
         content = {**to_json_types(header), "format": FORMAT}
         write_file(self.inside("run.json"), to_json(content, indent=2) + "\n")
 
-    def open_log(self, index: int, task: Task) -> TrialLog:
-        """The file that an execution is written to sample by sample; a test write makes sure that the disk has room."""
-        trial, columns = self.inside(f"trials/.{index:03d}.tmp"), task.machine.columns
-        write_file(trial, bytes(100 * (task.horizon + 10) * (len(columns) + 1)))
-        trial.unlink()
-        name = next(name for name in _partial_names(index) if not self.has(name))
-        return TrialLog(self.inside(name), columns, task.machine.sampling_time)
-
-    def finished_trial(self, index: int, task: Task, trim: Callable[[Trial], Trial]) -> Trial | None:
-        """Execution `index`, if it is finished; a log that is complete is moved to its place."""
-        machine = task.machine
-        d_q, d_u = len(machine.positions), len(machine.inputs)
-        for name in itertools.takewhile(self.has, _partial_names(index)):
-            with self._explaining_damage():
-                path = self.inside(name)
-                trial, complete = read_log(path, d_q, d_u, machine.sampling_time), is_complete(path)
-            if complete:
-                if not self.has(f"trials/{index:03d}.csv"):
-                    self.add_trial(index, trim(trial), machine.columns)
-                path.unlink()
-        return self.trial(index, d_q) if self.has(f"trials/{index:03d}.csv") else None
-
-    def add_trial(self, index: int, trial: Trial, columns: list[str]) -> None:
-        """Write a finished execution."""
-        content = trial_to_csv(trial.q, trial.u, trial.sampling_time, columns).encode()
-        known = [rows for rows in (trial.true, trial.velocity) if rows is not None]
-        if known:
-            empty, names = np.empty((trial.steps, 0)), true_columns(columns[: trial.q.shape[1]], len(known))
-            true = trial_to_csv(np.concatenate(known, axis=1), empty, trial.sampling_time, names)
-            self._write_with_checksum(f"trials/{index:03d}.true.csv", true.encode())
-        self._write_with_checksum(f"trials/{index:03d}.csv", content)
-
-    def save_trial(self, index: int, trial: Trial, task: Task, log: NoLog | None = None) -> None:
-        """Keep an execution that has just finished, even if the disk is full."""
-        columns = task.machine.columns
-        try:
-            self.add_trial(index, trial, columns)
-        except OSError as error:
-            if not isinstance(log, TrialLog):
-                raise
-            log.close()
-            kept = log.path
-            if not log.complete:
-                kept = Path(tempfile.mkdtemp(prefix="vfpilco-")) / log.path.name
-                write_log(kept, trial, columns)
-            raise UserError(
-                f"Execution {index} is finished but could not be written to {self.path} ({error.strerror or error}); it "
-                f"is saved as {kept}: make room{f', copy it to {log.path}' if kept != log.path else ''} and continue "
-                "with --resume."
-            ) from error
-        if isinstance(log, TrialLog):
-            log.remove()
-
-    def _write_with_checksum(self, name: str, content: bytes) -> None:
-        """Write a file that has no place for a checksum, and beside it one with its checksum, as sha256sum would."""
-        path = self.inside(name)
-        write_file(self.inside(f"{name}.sha256"), _sum(path, content))
-        write_file(path, content)
-
     def add_result(self, result: TrialResult) -> None:
         """Append a line to results.jsonl."""
-        self._append("results.jsonl", to_json(to_json_types(result)))
+        self.append("results.jsonl", to_json(to_json_types(result)))
 
     def add_timing(self, timing: Timing) -> None:
         """Append a line to timings.jsonl."""
-        self._append("timings.jsonl", json.dumps(to_json_types(timing)))
-
-    def save_sample_times(self, index: int, csv: str) -> None:
-        """Keep when every sample of an execution arrived; a disk error loses nothing else."""
-        with contextlib.suppress(OSError):
-            write_file(self.inside(f"trials/{index:03d}.timing.csv"), csv)
+        self.append("timings.jsonl", json.dumps(to_json_types(timing)))
 
     def save(self, artifact: Artifact[T], trial: int, value: T, notes: list[str]) -> None:
         """Write the file of an artifact."""
@@ -214,11 +118,6 @@ class RunFolder(Store):
         """Remove the checkpoint."""
         self.inside(CHECKPOINT).unlink(missing_ok=True)
 
-    def _append(self, name: str, line: str) -> None:
-        path = self.inside(name)
-        before = read_file(path) if self.has(name) else b""
-        write_file(path, before + line.encode() + b"\n")
-
     # -- reading -------------------------------------------------------------------------------------------------
 
     def header(self) -> RunHeader:
@@ -226,7 +125,7 @@ class RunFolder(Store):
         file = self.path / "run.json"
         if not self.begun:
             raise UserError(f"{self.path} holds no run (no run.json in it): give the folder of a run.")
-        with self._explaining_damage():
+        with self.explaining_damage():
             try:
                 content = read_file(self.inside("run.json"))
                 if not content.endswith(b"\n"):
@@ -241,7 +140,7 @@ class RunFolder(Store):
         """The lines of results.jsonl."""
         if not self.has("results.jsonl"):
             return []
-        with self._explaining_damage():
+        with self.explaining_damage():
             rows = []
             lines = read_file(self.inside("results.jsonl")).split(b"\n")
             for number, line in enumerate(lines[:-1], start=1):
@@ -267,7 +166,7 @@ class RunFolder(Store):
         name = "policy.safetensors" if trial is None else f"policies/{trial:03d}.safetensors"
         if trial is not None and not self.has(name):
             raise UserError(f"{self.path} has no policy of trial {trial}: it has {self.policies() or 'none yet'}.")
-        with self._explaining_damage():
+        with self.explaining_damage():
             return LearnedPolicy.load(self.inside(name), *self.components)
 
     def load_policy(self, trial: int) -> tuple[LearnedPolicy, list[str]] | None:
@@ -295,40 +194,6 @@ class RunFolder(Store):
         """Read the checkpoint, if there is one."""
         return self.read_arrays(CHECKPOINT) if self.has(CHECKPOINT) else None
 
-    def trial(self, index: int, positions: int) -> Trial:
-        """A finished execution; the first `positions` columns after t are positions."""
-        with self._explaining_damage():
-            q, u, sampling_time = read_trial(self._verified(f"trials/{index:03d}.csv"), positions)
-            known: list[np.ndarray] = []
-            if self.has(f"trials/{index:03d}.true.csv") or self.has(f"trials/{index:03d}.true.csv.sha256"):
-                path = self._verified(f"trials/{index:03d}.true.csv")
-                columns = read_file(path).split(b"\n")[0].count(b",")
-                true, _, _ = read_trial(path, columns)
-                known = [true[:, i : i + positions] for i in range(0, columns, positions)]
-            return Trial(q, u, sampling_time, *known)
-
-    def _verified(self, name: str) -> Path:
-        """The path of a file whose checksum is in another one beside it."""
-        path, beside = self.inside(name), self.inside(f"{name}.sha256")
-        try:
-            if _sum(path, read_file(path)).encode() != read_file(beside):
-                raise Damaged(f"{path} or {beside.name} is damaged (the checksum is wrong)")
-        except FileNotFoundError as error:
-            raise Damaged(f"{error.filename} is missing") from error
-        return path
-
-    def arrays(self, kind: str, trial: int) -> tuple[Arrays, About]:
-        """The arrays written for a trial to the folder `kind`, and what is known about them."""
-        return self.read_arrays(f"{kind}/{trial:03d}.safetensors")
-
-    def read_arrays(self, name: str) -> tuple[Arrays, About]:
-        """The arrays in a file."""
-        with self._explaining_damage():
-            try:
-                return read_arrays(self.inside(name))
-            except FileNotFoundError as error:
-                raise Damaged(f"{self.path / name} is missing") from error
-
     def check(self) -> None:
         """Read everything once; a file that is damaged or missing is named."""
         positions = len(self.header().task.positions)
@@ -341,22 +206,12 @@ class RunFolder(Store):
         for name in sorted(names):
             self.read_arrays(name)
 
-    # -- damage --------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _explaining_damage(self) -> Iterator[None]:
-        """Report a damaged file together with what can still be used."""
-        try:
-            yield
-        except Damaged as error:
-            raise UserError(f"{error}. {self.usable()}") from error
-
     def usable(self) -> str:
         """What can still be used of a damaged run, in a sentence."""
         trials, policies = [], []
         for path in sorted((self.path / "trials").glob("[0-9][0-9][0-9].csv")):
             with contextlib.suppress(UserError, OSError):
-                self._verified(f"trials/{path.name}")
+                self.verified(f"trials/{path.name}")
                 trials.append(path.stem)
         for trial in self.policies():
             with contextlib.suppress(UserError, OSError):
@@ -370,16 +225,6 @@ class RunFolder(Store):
         """The trials whose policy is kept."""
         files = (self.path / "policies").glob("*.safetensors")
         return sorted(int(file.stem) for file in files if file.stem.isdecimal() and len(file.stem) < 6)
-
-
-def _sum(path: Path, content: bytes) -> str:
-    return f"{hashlib.sha256(content).hexdigest()}  {path.name}\n"
-
-
-def _partial_names(index: int) -> Iterator[str]:
-    yield f"trials/{index:03d}.partial.csv"
-    for i in itertools.count(2):
-        yield f"trials/{index:03d}.partial-{i}.csv"
 
 
 def check_free(path: Path) -> None:

@@ -56,7 +56,7 @@ def run(argv: list[str]) -> None:
         asked = ask(args.run, task, watch=display, **inspected(args, folder, task))
     made = None
     if args.to is not None and args.export is not None:
-        made = export(folder, args.to, args.export, trial=asked.trial)
+        made = export(args.run, args.to, args.export, trial=asked.trial, components=[task.settings])
     policy = str(args.run / f"policies/{asked.trial:03d}.safetensors")
     if args.json:
         print(json.dumps(to_json(args.run, asked, policy, made)))

@@ -12,7 +12,6 @@ from tyro.conf import Positional, arg
 from vfpilco.cli.arguments import parse
 from vfpilco.exports import export
 from vfpilco.machines.runs import open_run
-from vfpilco.storage.runfolder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,15 @@ class Arguments:
 def run(argv: list[str]) -> None:
     """`vfpilco export RUN`: write it, and print where and how well it agrees."""
     args: Arguments = parse(Arguments, argv, "export")
-    folder = RunFolder(args.run) if args.task is None else open_run(args.run, args.task)[0]
-    made = export(folder, args.to, args.out, trial=args.trial, precision=args.precision, check=args.check)
+    made = export(
+        args.run,
+        args.to,
+        args.out,
+        trial=args.trial,
+        precision=args.precision,
+        check=args.check,
+        components=() if args.task is None else [open_run(args.run, args.task)[1].settings],
+    )
     if args.json:
         found = None if made.report is None else made.report._asdict()
         print(json.dumps({"export": str(made.folder), "files": made.files, "check": found}))

@@ -1,4 +1,4 @@
-"""The texts that exports are made of; what stands as $name is filled in."""
+"""The templates of the exported files; `$name` is replaced by a value."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from importlib.resources import files
 from string import Template
 
 LARGEST = 1e9
-"""What is measured beyond this is no measurement: whole turns could not be told any more."""
+"""Measurements beyond this are invalid: angles this large could not be unwrapped precisely."""
 
 
 def fill(file: str, /, **values: object) -> str:
-    """The text of a file, filled in."""
+    """A template with its values filled in."""
     text = Template(files(__name__).joinpath(file).read_text("utf-8"))
     return text.substitute(values, largest=f"{LARGEST:.0e}", version=version("vfpilco"))

@@ -1,16 +1,16 @@
-/* y = y + sum of w_i exp(-|a_i - s x|^2) */
+/* y = y + sum_i w_i exp(-|a_i - s x|^2) */
 static void basis(int count, int in, int out, const real *s, const real *a, const real *w, const real *x, real *y)
 {
     int i, j;
     for (i = 0; i < count; i++) {
-        real distance = 0, height;
+        real distance = 0, value;
         for (j = 0; j < in; j++) {
             real d = a[i * in + j] - s[j] * x[j];
             distance += d * d;
         }
-        height = $exp(-distance);
+        value = $exp(-distance);
         for (j = 0; j < out; j++) {
-            y[j] += w[i * out + j] * height;
+            y[j] += w[i * out + j] * value;
         }
     }
 }

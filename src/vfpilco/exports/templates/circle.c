@@ -1,4 +1,4 @@
-/* Sine and cosine of an angle that may have made many turns. */
+/* Sine and cosine of an unwrapped angle, which may be many turns away from zero. */
 static real sine(double angle)
 {
     return $sin((real)(angle - TURN * rint(angle / TURN)));

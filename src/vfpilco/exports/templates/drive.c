@@ -1,18 +1,18 @@
 /*
- * Drives an exported policy for a check: reads records of doubles (1 to reset first or 0, then the measurements) and
- * answers each with the inputs. With an argument it instead takes the time of a step over the first records.
+ * Runs an exported policy for a check: reads records of doubles (1 to reset first or 0, then the measurements) and
+ * writes the inputs for each. With an argument it measures the duration of a step over the first records instead.
  */
 #include "policy.h"
 
 #include <stdio.h>
 #include <time.h>
 
-#define KEPT 64
+#define MOST_RECORDS 64
 #define STEPS 50000
 
-static double records[KEPT][1 + VFPILCO_MEASURES];
+static double records[MOST_RECORDS][1 + VFPILCO_MEASURES];
 
-static void answer(vfpilco_policy *policy, const double *record, double *answers)
+static void step(vfpilco_policy *policy, const double *record, double *inputs)
 {
     vfpilco_real q[VFPILCO_MEASURES], u[VFPILCO_INPUTS];
     int i;
@@ -24,43 +24,43 @@ static void answer(vfpilco_policy *policy, const double *record, double *answers
     }
     vfpilco_step(policy, q, u);
     for (i = 0; i < VFPILCO_INPUTS; i++) {
-        answers[i] = (double)u[i];
+        inputs[i] = (double)u[i];
     }
 }
 
-static double seconds(vfpilco_policy *policy, int kept)
+static double seconds(vfpilco_policy *policy, int count)
 {
-    double answers[VFPILCO_INPUTS];
-    clock_t begun = clock();
+    double inputs[VFPILCO_INPUTS];
+    clock_t start = clock();
     int i;
     for (i = 0; i < STEPS; i++) {
-        answer(policy, records[i % kept], answers);
+        step(policy, records[i % count], inputs);
     }
-    return (double)(clock() - begun) / CLOCKS_PER_SEC / STEPS;
+    return (double)(clock() - start) / CLOCKS_PER_SEC / STEPS;
 }
 
 int main(int argc, char **argv)
 {
     static vfpilco_policy policy;
-    double answers[VFPILCO_INPUTS];
-    int kept = 0;
+    double inputs[VFPILCO_INPUTS];
+    int count = 0;
     (void)argv;
     vfpilco_reset(&policy);
-    while (fread(records[kept], sizeof records[0], 1, stdin) == 1) {
+    while (fread(records[count], sizeof records[0], 1, stdin) == 1) {
         if (argc > 1) {
-            if (++kept == KEPT) {
+            if (++count == MOST_RECORDS) {
                 break;
             }
             continue;
         }
-        answer(&policy, records[0], answers);
-        if (fwrite(answers, sizeof answers, 1, stdout) != 1 || fflush(stdout) != 0) {
+        step(&policy, records[0], inputs);
+        if (fwrite(inputs, sizeof inputs, 1, stdout) != 1 || fflush(stdout) != 0) {
             return 1;
         }
     }
-    if (argc > 1 && kept > 0) {
-        answers[0] = seconds(&policy, kept);
-        return fwrite(answers, sizeof answers[0], 1, stdout) != 1;
+    if (argc > 1 && count > 0) {
+        inputs[0] = seconds(&policy, count);
+        return fwrite(inputs, sizeof inputs[0], 1, stdout) != 1;
     }
     return 0;
 }

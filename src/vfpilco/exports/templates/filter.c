@@ -1,17 +1,18 @@
+/* One step of the filters, m = A m + b z. */
 static void filter(vfpilco_policy *policy, const double *z)
 {
     double (*m)[VFPILCO_MEASURES] = policy->memory + WINDOW;
-    double moved[FILTERS];
+    double next[FILTERS];
     int i, row, other;
     for (i = 0; i < VFPILCO_MEASURES; i++) {
         for (row = 0; row < FILTERS; row++) {
-            moved[row] = filter_b[i * FILTERS + row] * z[i];
+            next[row] = filter_b[i * FILTERS + row] * z[i];
             for (other = 0; other < FILTERS; other++) {
-                moved[row] += filter_a[(i * FILTERS + row) * FILTERS + other] * m[other][i];
+                next[row] += filter_a[(i * FILTERS + row) * FILTERS + other] * m[other][i];
             }
         }
         for (row = 0; row < FILTERS; row++) {
-            m[row][i] = moved[row];
+            m[row][i] = next[row];
         }
     }
 }

@@ -1,8 +1,8 @@
 /*
- * A learned policy; policy.h tells how it is used.
+ * A learned policy; see policy.h for its use.
  *
- * The memory is kept in double, whatever the precision of the rest: differences of positions, which stand for
- * velocities, would lose their digits otherwise. No heap, no state but that of the caller.
+ * The memory is always kept in double: differences of positions, which represent velocities, would lose their digits
+ * otherwise. No heap, and no state except that of the caller.
  */
 #include "policy.h"
 
@@ -20,12 +20,12 @@ typedef vfpilco_real real;
 static const double TURN = 6.283185307179586;
 static const double LARGEST = $largest;
 
-/* -- what was learned ------------------------------------------------------------------------------------------- */
+/* -- learned values --------------------------------------------------------------------------------------------- */
 
 $tables
-/* -- parts ------------------------------------------------------------------------------------------------------ */
+/* -- measurements and inputs ------------------------------------------------------------------------------------ */
 
-/* Told by its bits: under -ffast-math a comparison would not see NaN. */
+/* Tests the bits: under -ffast-math a comparison would not detect NaN. */
 static int is_finite(double value)
 {
     uint64_t bits;
@@ -33,7 +33,7 @@ static int is_finite(double value)
     return (bits >> 52 & 0x7ffu) != 0x7ffu;
 }
 
-static int is_measurement(const real *q)
+static int is_valid(const real *q)
 {
     int i;
     for (i = 0; i < VFPILCO_MEASURES; i++) {
@@ -48,18 +48,19 @@ $limited
 $slew
 /* -- memory ----------------------------------------------------------------------------------------------------- */
 
-/* Angles are moved by whole turns to within half a turn of the ones before. */
-static void follow(const vfpilco_policy *policy, const real *q, double *z)
+/* Shift angles by full turns to within half a turn of the last ones. */
+static void unwrap(const vfpilco_policy *policy, const real *q, double *z)
 {
     int i;
     for (i = 0; i < VFPILCO_MEASURES; i++) {
         z[i] = (double)q[i];
-        if (turning[i] && policy->placed) {
+        if (turning[i] && policy->started) {
             z[i] -= TURN * rint((z[i] - policy->memory[0][i]) / TURN);
         }
     }
 }
 
+/* At rest in the measurement z. */
 static void begin(vfpilco_policy *policy, const double *z)
 {
     int row, i;
@@ -70,6 +71,7 @@ static void begin(vfpilco_policy *policy, const double *z)
     }
 }
 
+/* One sample later. */
 static void push(vfpilco_policy *policy, const double *z)
 {
     int row, i;
@@ -82,13 +84,13 @@ static void push(vfpilco_policy *policy, const double *z)
 }
 
 $filter
-/* -- what the policy sees, and what it makes of it -------------------------------------------------------------- */
+/* -- the policy ------------------------------------------------------------------------------------------------- */
 
 $circle
-static void see(const vfpilco_policy *policy, real *x)
+static void policy_input(const vfpilco_policy *policy, real *x)
 {
     const double (*m)[VFPILCO_MEASURES] = policy->memory;
-$seen
+$policy_input
 }
 
 $layers
@@ -108,26 +110,26 @@ int vfpilco_step(vfpilco_policy *policy, const vfpilco_real q[VFPILCO_MEASURES],
 {
     double z[VFPILCO_MEASURES];
     real x[ENTRIES], y[VFPILCO_INPUTS] = {0};
-    int i, followed = is_measurement(q);
+    int i, valid = is_valid(q);
 
-    if (followed) {
-        follow(policy, q, z);
-        if (policy->moving) {
+    if (valid) {
+        unwrap(policy, q, z);
+        if (policy->valid) {
             push(policy, z);$filtered
         } else {
             begin(policy, z);
         }
-        policy->placed = 1;
-        see(policy, x);
+        policy->started = 1;
+        policy_input(policy, x);
         unlimited(x, y);
     }
-    policy->moving = followed;
+    policy->valid = valid;
     policy->sample += policy->sample < LAST_SAMPLE;
     for (i = 0; i < VFPILCO_INPUTS; i++) {
-        followed = followed && is_finite((double)y[i]);
+        valid = valid && is_finite((double)y[i]);
     }
     for (i = 0; i < VFPILCO_INPUTS; i++) {
-        u[i] = followed ? limited(y[i], limits[i]) : 0;
+        u[i] = valid ? limited(y[i], limits[i]) : 0;
     }$slewed
-    return followed;
+    return valid;
 }

@@ -1,8 +1,8 @@
 /*
- * A learned policy: measurements in, inputs out, once per sample.
+ * A learned policy: takes measurements and returns inputs, once per sample.
  *
  * task: $task
- * made by vfpilco $version; README.md tells where it was learned.
+ * written by vfpilco $version; see README.md for where it was learned
  *
  *     vfpilco_policy policy;
  *     vfpilco_reset(&policy);
@@ -23,12 +23,12 @@ typedef $real vfpilco_real;
 #define VFPILCO_MEMORY $memory
 #define VFPILCO_SAMPLING_TIME $sampling_time
 
-/* What one policy remembers; as many of them as you like can be used side by side. */
+/* The state of one policy; any number of them can be used at the same time. */
 typedef struct {
     double memory[VFPILCO_MEMORY][VFPILCO_MEASURES];$last_inputs
     long sample;
-    int placed;
-    int moving;
+    int started; /* whether there was a valid measurement since the reset */
+    int valid;   /* whether the last measurement was valid */
 } vfpilco_policy;
 
 /*
@@ -44,9 +44,9 @@ $measured
  * u:
 $applied
  *
- * Returns 1 if the policy was followed. Returns 0, with all inputs zero, if q is no measurement (NaN, infinite or beyond
- * $largest) or nothing sensible comes of it. After what is no measurement the memory begins anew, at rest, with the next one;
- * the turns of angles and the place in a reference are kept.$slew
+ * Returns 1 if the inputs are those of the policy. Returns 0, with all inputs zero, if q is not a valid measurement (NaN,
+ * infinite or beyond $largest) or the inputs would not be finite. After an invalid measurement the memory starts again, at
+ * rest, with the next valid one; the turns of angles and the position in a reference are kept.$slew
  */
 int vfpilco_step(vfpilco_policy *policy, const vfpilco_real q[VFPILCO_MEASURES], vfpilco_real u[VFPILCO_INPUTS]);
 

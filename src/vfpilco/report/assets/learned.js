@@ -114,7 +114,7 @@ function aboutSection(data) {
   const origin = Object.entries({ ...versions, ...computer }).map(([name, value]) => [name, String(value)]);
   return section(
     "about",
-    "How to repeat it",
+    "How to repeat this run",
     data.sentences.time,
     el(
       "div",
