@@ -3,7 +3,7 @@
  *     cc -std=c99 -O2 plant.c -lm -o plant
  *     ./plant [--address 127.0.0.1:5555] [--patience 1] [--realtime] [--noiseless]
  *
- * It is the plant of the built-in task `cartpole`. What goes over the line stands in docs/protocol.md.
+ * It is the plant of the built-in task `cartpole`. The protocol is described in docs/reference/protocol.md.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -24,8 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LONGEST 4096      /* bytes of a line, its end included */
-#define HELLO_SECONDS 5.0 /* that a learner has to say who it is */
+#define LONGEST 4096      /* bytes of a line, including its line feed */
+#define HELLO_SECONDS 5.0 /* that a learner has to send its hello */
 #define LARGEST_ID 9007199254740992.0
 
 static double now(void) {
@@ -99,7 +99,7 @@ static void plant_reset(Plant *plant, double seed, double q[POSITIONS]) {
 static void plant_step(Plant *plant, const double u[INPUTS], double q[POSITIONS]) {
     for (int i = 0; i < SUBSTEPS; i++) runge_kutta(plant->state, u[0], SAMPLING_TIME / SUBSTEPS);
     if (plant->realtime) {
-        /* From the last sample on, not from now: delays must not add up. One that was missed is not caught up with. */
+        /* Counted from the last sample, so that delays do not add up; but a missed sample is not caught up with. */
         plant->due = fmax(plant->due + SAMPLING_TIME, now());
         for (double left; (left = plant->due - now()) > 0;) {
             struct timespec t = {(time_t)left, (long)(1e9 * fmod(left, 1.0))};
@@ -110,7 +110,7 @@ static void plant_step(Plant *plant, const double u[INPUTS], double q[POSITIONS]
 }
 
 static void plant_stop(Plant *plant) {
-    (void)plant; /* Here a machine is given its safe input. */
+    (void)plant; /* Apply the safe input of your machine here. */
     puts("plant stopped");
 }
 
@@ -144,7 +144,7 @@ static int digits(const char **at) {
     return *at > begin;
 }
 
-/* strtod takes more than JSON has, such as `inf` and `0x1`: what may be a number is looked at first. */
+/* strtod takes more than JSON has, such as `inf` and `0x1`: the characters are checked first. */
 static int read_number(const char **at, double *value) {
     const char *begin = *at;
     if (**at == '-') ++*at;
@@ -162,7 +162,7 @@ static int read_number(const char **at, double *value) {
     return isfinite(*value);
 }
 
-/* Characters beyond `size` are not kept, nor what an escape stands for: no word that matters here has them. */
+/* Characters beyond `size` and the values of escapes are dropped: no string that matters here contains them. */
 static int read_string(const char **at, char *text, size_t size) {
     size_t n = 0;
     if (!take(at, '"')) return 0;
@@ -210,7 +210,7 @@ static int read_word(const char **at) {
     return 0;
 }
 
-/* One value, kept in the field that `name` says; fields of other names are not kept. */
+/* Read one value into the field called `name`; values with other names are dropped. */
 static int read_value(const char **at, const char *name, Request *request) {
     char text[LONGEST];
     double value, values[INPUTS];
@@ -253,7 +253,7 @@ static int read_request(const char *line, Request *request) {
     return !*line;
 }
 
-static int is_whole(double value) {
+static int is_integer(double value) {
     return value >= 0 && value < LARGEST_ID && floor(value) == value; /* false for NAN */
 }
 
@@ -264,10 +264,10 @@ static int is_whole(double value) {
 typedef struct {
     Plant plant;
     int learner; /* its socket, or -1 */
-    char heard[LONGEST + 1];
+    char buffer[LONGEST + 1];
     size_t length;
     int greeted, moving;
-    double patience, deadline; /* INFINITY where nothing is waited for */
+    double patience, deadline; /* INFINITY if there is none */
 } Server;
 
 static volatile sig_atomic_t ended;
@@ -292,7 +292,7 @@ static void end(Server *server, const char *reason) {
     server->deadline = INFINITY;
 }
 
-/* Send a line; 0 where the learner does not take it within `seconds`. */
+/* Send a line; returns 0 if the learner does not accept it within `seconds`. */
 static int send_line(int to, double seconds, const char *format, ...) {
     char line[LONGEST];
     va_list values;
@@ -316,12 +316,12 @@ static int send_line(int to, double seconds, const char *format, ...) {
     return 1;
 }
 
-/* Stop the plant, say why, and end the connection. */
+/* Stop the plant, send the reason, and close the connection. */
 static void refuse(Server *server, const char *reason) {
     char unread[LONGEST];
     rest(server);
     if (send_line(server->learner, server->patience, "{\"error\": \"%s\"}", reason)) {
-        /* Closed with lines unread, the reason might never arrive. */
+        /* If lines were left unread, the reason might not arrive. */
         struct pollfd readable = {server->learner, POLLIN, 0};
         shutdown(server->learner, SHUT_WR);
         if (poll(&readable, 1, 100) > 0 && recv(server->learner, unread, sizeof unread, 0) < 0) errno = 0;
@@ -329,7 +329,7 @@ static void refuse(Server *server, const char *reason) {
     end(server, reason);
 }
 
-/* Answer with measured positions: from now on the learner has `patience` seconds for the next input. */
+/* Answer with measured positions; the learner then has `patience` seconds for the next input. */
 static void tell(Server *server, double id, const double q[POSITIONS]) {
     char list[POSITIONS * 32] = "";
     size_t n = 0;
@@ -344,7 +344,7 @@ static void tell(Server *server, double id, const double q[POSITIONS]) {
     if (send_line(server->learner, server->patience, format, id, list))
         server->deadline = now() + server->patience;
     else
-        end(server, "the learner has gone");
+        end(server, "the learner has disconnected");
 }
 
 static void step(Server *server, const Request *request) {
@@ -371,7 +371,7 @@ static void greet(Server *server, const Request *request) {
     server->deadline = INFINITY;
 }
 
-/* Do what a line asks for, and say so. */
+/* Fulfil the request in a line, and answer it. */
 static void handle(Server *server, const char *line) {
     Request request;
     double q[POSITIONS];
@@ -379,50 +379,50 @@ static void handle(Server *server, const char *line) {
         refuse(server, "a line must be one flat JSON object");
     } else if (!server->greeted) {
         greet(server, &request);
-    } else if (!is_whole(request.id)) {
-        refuse(server, "a request must have an id, a whole number");
+    } else if (!is_integer(request.id)) {
+        refuse(server, "a request must have an id, an integer");
     } else if (!strcmp(request.type, "step")) {
         step(server, &request);
-    } else if (!strcmp(request.type, "reset") && is_whole(request.seed)) {
+    } else if (!strcmp(request.type, "reset") && is_integer(request.seed)) {
         server->moving = 1;
         plant_reset(&server->plant, request.seed, q);
         tell(server, request.id, q);
     } else if (!strcmp(request.type, "stop")) {
-        server->moving = 1; /* The machine is told in any case: one stop too many does no harm. */
+        server->moving = 1; /* Stop in any case: one stop too many does no harm. */
         rest(server);
         server->deadline = INFINITY;
         if (!send_line(server->learner, server->patience, "{\"type\": \"stopped\", \"id\": %.0f}", request.id))
-            end(server, "the learner has gone");
+            end(server, "the learner has disconnected");
     } else if (!strcmp(request.type, "bye")) {
-        end(server, "the learner took leave");
+        end(server, "the learner said bye");
     } else {
         refuse(server, "the type must be one of reset (with a seed), step, stop, bye");
     }
 }
 
-/* Take what the learner has said, and answer every complete line. */
-static void hear(Server *server) {
-    const ssize_t n = recv(server->learner, server->heard + server->length, LONGEST - server->length, 0);
+/* Receive data from the learner, and handle every complete line. */
+static void receive(Server *server) {
+    const ssize_t n = recv(server->learner, server->buffer + server->length, LONGEST - server->length, 0);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
     if (n <= 0) {
-        end(server, "the learner has gone");
+        end(server, "the learner has disconnected");
         return;
     }
     server->length += (size_t)n;
     char *newline;
-    while (server->learner >= 0 && (newline = memchr(server->heard, '\n', server->length))) {
-        const size_t used = (size_t)(newline - server->heard) + 1;
+    while (server->learner >= 0 && (newline = memchr(server->buffer, '\n', server->length))) {
+        const size_t used = (size_t)(newline - server->buffer) + 1;
         char line[LONGEST];
-        memcpy(line, server->heard, used);
+        memcpy(line, server->buffer, used);
         line[used - 1] = 0;
         server->length -= used;
-        memmove(server->heard, server->heard + used, server->length);
-        handle(server, strlen(line) == used - 1 ? line : ""); /* A zero within a line is refused like other garbage. */
+        memmove(server->buffer, server->buffer + used, server->length);
+        handle(server, strlen(line) == used - 1 ? line : ""); /* A null byte within a line is refused. */
     }
     if (server->learner >= 0 && server->length == LONGEST) refuse(server, "a line is longer than 4096 bytes");
 }
 
-/* Lines go out at once, and a learner whose computer has lost power is noticed within half a minute. */
+/* Send lines without delay, and notice within half a minute that a learner's computer has lost power. */
 static void prepare(int learner) {
     const int on = 1;
     fcntl(learner, F_SETFL, fcntl(learner, F_GETFL) | O_NONBLOCK);
@@ -436,10 +436,10 @@ static void prepare(int learner) {
 #endif
 }
 
-/* Say what the plant is; a second learner is sent away. */
+/* Announce the plant to a new learner; a second learner is refused. */
 static void welcome(Server *server, int listener) {
     const int learner = accept(listener, NULL, NULL);
-    if (learner < 0) return; /* It may have gone again. */
+    if (learner < 0) return; /* It may have disconnected already. */
     prepare(learner);
     if (server->learner >= 0) {
         send_line(learner, 0, "{\"error\": \"busy with another learner\"}");
@@ -452,21 +452,21 @@ static void welcome(Server *server, int listener) {
     server->deadline = now() + HELLO_SECONDS;
     const char *const format = "{\"type\": \"hello\", \"protocol\": \"vfpilco-plant\", \"version\": 1, %s, "
                                "\"sampling_time\": %.17g}";
-    if (!send_line(learner, server->patience, format, ANNOUNCED, SAMPLING_TIME)) end(server, "the learner has gone");
+    if (!send_line(learner, server->patience, format, ANNOUNCED, SAMPLING_TIME)) end(server, "the learner has disconnected");
 }
 
-/* Wait for a line, for a learner or for the end of patience, and act on it. */
-static void attend(Server *server, int listener) {
+/* Wait for data, for a learner or for the deadline, and handle it. */
+static void serve_next(Server *server, int listener) {
     struct pollfd waiting[2] = {{listener, POLLIN, 0}, {server->learner, POLLIN, 0}};
     /* At most a second, because a signal may come just before the wait. */
     const double left = fmin(fmax(server->deadline - now(), 0), 1);
     const int ready = poll(waiting, 2, (int)(1e3 * left) + 1);
     if (ready > 0 && server->learner >= 0 && waiting[1].revents) {
-        hear(server); /* First, because that it has gone makes room for another one. */
+        receive(server); /* First: if it has disconnected, another one can connect. */
     } else if (ready > 0) {
         welcome(server, listener);
     }
-    /* Whatever came: bytes without a complete input, and others that knock, do not lengthen patience. */
+    /* Checked in any case: incomplete lines and other learners that connect do not postpone the deadline. */
     if (now() >= server->deadline) refuse(server, server->greeted ? "no input within patience" : "no hello");
 }
 
@@ -475,7 +475,7 @@ static int fail(const char *what) {
     return 2;
 }
 
-/* Listen on `host:port`, numbers both; without a host on this computer alone. */
+/* Listen on `host:port`, both numbers; without a host only this computer can connect. */
 static int open_listener(const char *address) {
     struct sockaddr_in at;
     char host[64] = "127.0.0.1", *rest_of_port;
@@ -525,7 +525,7 @@ int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     const int listener = open_listener(address);
     if (listener < 0) return 2;
-    while (!ended) attend(&server, listener);
+    while (!ended) serve_next(&server, listener);
     end(&server, "the plant's program ends");
     return 0;
 }

@@ -3,7 +3,7 @@
     cp src/vfpilco/plants/serve.py examples/plant.py rig/      # nothing else is needed on the computer of the rig
     python rig/plant.py --realtime
 
-It is the plant of the built-in task `cartpole`. The protocol is described in docs/protocol.md.
+It is the plant of the built-in task `cartpole`. The protocol is described in docs/reference/protocol.md.
 """
 
 from __future__ import annotations

@@ -322,7 +322,7 @@ def test_the_example_in_c_refuses_wrong_options(options, commands):
 
 
 def test_the_conversation_in_the_documentation_is_that_of_the_example(start):
-    block = re.search(r"```\n(←.*?)```", (ROOT / "docs/protocol.md").read_text(), flags=re.S)
+    block = re.search(r"```\n(←.*?)```", (ROOT / "docs/reference/protocol.md").read_text(), flags=re.S)
     assert block is not None
     lines = [(line[0], json.loads(line[2:])) for line in block[1].splitlines()]
     assert len(lines) == 12
@@ -337,7 +337,7 @@ def test_the_conversation_in_the_documentation_is_that_of_the_example(start):
 
 
 def test_the_minimal_plant_in_the_documentation_works(task, tmp_path):
-    code = re.search(r"```python\n(.*?)```", (ROOT / "docs/protocol.md").read_text(), flags=re.S)
+    code = re.search(r"```python\n(.*?)```", (ROOT / "docs/reference/protocol.md").read_text(), flags=re.S)
     assert code is not None
     (tmp_path / "least.py").write_text(code[1].replace("int(sys.argv[1])", "0"))
     program = Program([sys.executable, str(tmp_path / "least.py")])

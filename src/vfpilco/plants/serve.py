@@ -1,4 +1,6 @@
-"""Serves any object with `reset`, `step` and `stop` as a plant over TCP: the plant's side of docs/protocol.md.
+"""Serves any object with `reset`, `step` and `stop` as a plant over TCP.
+
+The protocol is described in docs/reference/protocol.md; this is the side of the plant.
 
 This file needs only Python 3.9 and its standard library: on a computer where the package cannot be installed, copy it
 next to your own file.

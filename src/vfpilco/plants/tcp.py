@@ -1,4 +1,7 @@
-"""A plant in another process, on another computer or in another language, over TCP; see docs/protocol.md."""
+"""A plant in another process, on another computer or in another language, over TCP.
+
+The protocol is described in docs/reference/protocol.md; this is the side of the learner.
+"""
 
 from __future__ import annotations
 

@@ -137,8 +137,8 @@ class Recording:
 
     def __init__(self, task: Task, plant: Plant, conditions: Conditions) -> None:
         self.task, self.plant, self.conditions = task, plant, conditions
-        self.truth = plant if isinstance(plant, KnowsPositions) else None
-        self.speed = plant if isinstance(plant, KnowsVelocities) else None
+        self.truth: KnowsPositions | None = None
+        self.speed: KnowsVelocities | None = None
         self.q: list[np.ndarray] = []
         self.u: list[np.ndarray] = []
         self.true: list[np.ndarray] = []
@@ -162,12 +162,20 @@ class Recording:
                 f"{plant} returned {_not_finite(self.task, measured)} {sample} "
                 f"(t = {len(self.q) * machine.sampling_time:.3g} s): check the sensor."
             )
+        if not self.q:
+            self._find_truth()
         self.q.append(unwrap(measured, self.q[-1], angles) if self.q else measured)
         if self.truth is not None:
             true = np.array(self.truth.true_positions, dtype=float)
             self.true.append(unwrap(true, self.q[-1], angles))
         if self.speed is not None:
             self.velocity.append(np.array(self.speed.true_velocities, dtype=float))
+
+    def _find_truth(self) -> None:
+        """Find out what the plant knows about its true state: after the reset, because it may know nothing before."""
+        plant = self.plant
+        self.truth = plant if isinstance(plant, KnowsPositions) else None
+        self.speed = plant if self.truth is not None and isinstance(plant, KnowsVelocities) else None
 
     @property
     def terminated(self) -> bool:

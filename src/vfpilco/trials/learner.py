@@ -93,7 +93,7 @@ class Learner:
 
     def update_policy(self, trial: int, model: Model, before: Params | None) -> LearnedPolicy:
         """Policy update: gradient steps on the particles' expected cost."""
-        self.watch.phase(trial, "improving the policy")
+        self.watch.phase(trial, "optimising the policy")
         found = self.store.load_policy(trial)
         if found is None:
             learned = self.improve_policy(trial, model, before)
