@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
+    "imported",
     "mathml",
 ]
 exclude_patterns = ["_build", "results/*.jsonl"]

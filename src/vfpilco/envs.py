@@ -49,12 +49,12 @@ class TaskEnv(gymnasium.Env):
         u = np.clip(np.asarray(action, dtype=float), -machine.limits, machine.limits)
         self.q = unwrap(np.asarray(self.plant.step(u), dtype=np.float64), self.q, machine.angles)
         self.samples += 1
-        real = self.plant.true_positions if isinstance(self.plant, KnowsPositions) else self.q
+        q = self.plant.true_positions if isinstance(self.plant, KnowsPositions) else self.q
         against = () if self.task.reference is None else (self.task.reference[self.samples],)
-        reward = -float(self.task.cost(np.asarray(real), *against))
-        ended = isinstance(self.plant, EndsEarly) and self.plant.terminated
-        over = self.task.ended(self.q) is not None or bool(ended)
-        return self.q, reward, over, self.samples >= self.task.horizon, {}
+        reward = -float(self.task.cost(np.asarray(q), *against))
+        by_plant = isinstance(self.plant, EndsEarly) and bool(self.plant.terminated)
+        terminated = by_plant or self.task.ended(self.q) is not None
+        return self.q, reward, terminated, self.samples >= self.task.horizon, {}
 
     def close(self) -> None:
         self.plant.stop()

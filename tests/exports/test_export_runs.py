@@ -344,8 +344,8 @@ def test_a_policy_that_does_not_fit_its_run_is_refused(tmp_path, capsys):
     content = json.loads((folder / "run.json").read_text())
     del content["checksum"]
     (folder / "run.json").write_text(to_json({**content, "task": {"name": "x"}}) + "\n")
-    said = refuse(capsys, folder, "--to", "c", "--out", tmp_path / "a")
-    assert "run.json is damaged or was not written by vfpilco" in said
+    message = refuse(capsys, folder, "--to", "c", "--out", tmp_path / "a")
+    assert "run.json is damaged or was not written by vfpilco" in message
 
 
 def test_a_hostile_run_is_exported_harmlessly(tmp_path):

@@ -10,20 +10,25 @@ import numpy as np
 import pytest
 
 import vfpilco
-from vfpilco.model import gp
-from vfpilco import machines as tasks
 from vfpilco.common.errors import UserError
-from vfpilco.trials.execute import execute, to_its_end
-from vfpilco.model.kernels import Form
-from vfpilco.trials.methods import represent
-from vfpilco.rollout.particles import Simulator
-from vfpilco.report.picture import draw_run
+from vfpilco.common.random import JaxRandom
 from vfpilco.machines.ballplate.plant import BallPlate
-from vfpilco.policy import make
-from vfpilco.state.base import Command, predicted, whole_change
-from vfpilco.storage.runfolder import RunFolder
-from vfpilco.tasks.sensors import Quantised
 from vfpilco.machines.ballplate.task import CAMERA, LIMIT, SAMPLING_TIME, cost, final_distance, held_in_the_middle
+from vfpilco.model.fit import fit
+from vfpilco.policy.preparation import policy_inputs
+from vfpilco.policy.rbf import RBF, LinearRBF
+from vfpilco.report.picture import draw_run
+from vfpilco.rollout.particles import Simulator
+from vfpilco.state.base import Signals, full_change
+from vfpilco.state.filtered import Filtered, FullState
+from vfpilco.state.filters import Kalman
+from vfpilco.state.window import VelocityFree
+from vfpilco.storage.runfolder import RunFolder
+from vfpilco.tasks.machine import Command
+from vfpilco.tasks.sensors import Quantised
+from vfpilco.trials.execute import execute, trimmed
+from vfpilco.trials.plan import Plan
+from vfpilco.trials.settings import Settings
 
 EXACT = Quantised((0.0,) * 4)
 QUICK = {"particles": 20, "basis_functions": 20, "steps": 4, "shards": 1}
@@ -47,11 +52,20 @@ TWIN = f"""
 
 @pytest.fixture(scope="module")
 def task():
-    return tasks.load("ballplate")
+    return vfpilco.task("ballplate")
+
+
+def explored(task, i: int):
+    """The i-th exploration with seed 0."""
+    return execute(task, task.machine.plant(), task.explorer(0, i), i)
+
+
+def plan(task, **changes) -> Plan:
+    return Plan(task, Settings().replace(**task.settings, **changes))
 
 
 def regulator():
-    """A hand-made controller: where the plate should be for a damped return, as fast as the motors may turn."""
+    """A hand-made controller: tilts the plate for a damped return, as fast as the motors may turn."""
     last = None
 
     def control(q: np.ndarray) -> np.ndarray:
@@ -71,7 +85,7 @@ def outwards(q: np.ndarray) -> np.ndarray:
 # -- the plant ---------------------------------------------------------------------------------------------------
 
 
-def test_energy_is_kept_on_a_plate_at_rest_and_lost_to_friction():
+def test_energy_is_conserved_on_a_plate_at_rest_and_lost_to_friction():
     # Rolling and sliding energy of a solid ball, 7/10 m v², and its height on a tilted plane.
     for friction in (0.0, 0.002):
         plant = BallPlate(SAMPLING_TIME, EXACT, friction=friction, lag=0.0)
@@ -114,8 +128,8 @@ def test_agrees_with_a_ball_in_rolling_contact_in_mujoco():
     np.testing.assert_allclose(on_plate[:2] - [0.08, -0.05], moved, rtol=0.05)
 
 
-def test_motors_go_where_they_are_told_up_to_their_bounds_and_late(task):
-    plant = task.plant()
+def test_motors_follow_their_commands_up_to_their_bounds_with_a_lag(task):
+    plant = task.machine.plant()
     plant.reset(0)
     for _ in range(12):
         q = plant.step(np.array([LIMIT, -LIMIT / 2]))
@@ -124,8 +138,8 @@ def test_motors_go_where_they_are_told_up_to_their_bounds_and_late(task):
     np.testing.assert_allclose(plant.state[3], q[3], atol=0.5 * LIMIT)
 
 
-def test_the_camera_sees_whole_millimetres_and_the_ball_stops_at_the_border(task):
-    plant = task.plant()
+def test_the_camera_rounds_to_millimetres_and_the_ball_stops_at_the_border(task):
+    plant = task.machine.plant()
     starts = np.array([plant.reset(seed)[:2] for seed in range(50)])
     assert np.all(np.abs(starts) <= 0.12)
     assert np.all(np.ptp(starts, axis=0) > 0.18)
@@ -138,9 +152,9 @@ def test_the_camera_sees_whole_millimetres_and_the_ball_stops_at_the_border(task
 
 def test_a_hand_made_controller_brings_the_ball_to_the_middle(task):
     for seed in range(10):
-        trial = execute(task, task.plant(), regulator(), seed)
-        assert held_in_the_middle(trial.judged)
-        assert final_distance(trial.judged) < 3
+        trial = execute(task, task.machine.plant(), regulator(), seed)
+        assert held_in_the_middle(trial.evaluated)
+        assert final_distance(trial.evaluated) < 3
 
 
 # -- the task ----------------------------------------------------------------------------------------------------
@@ -153,16 +167,16 @@ def test_cost_is_the_papers():
 
 
 def test_a_trial_ends_at_the_border_and_is_kept_up_to_there(task):
-    trial = execute(task, task.plant(), outwards, 0)
+    trial = execute(task, task.machine.plant(), outwards, 0)
     assert 5 < trial.steps < 60
     assert len(trial.q) == len(trial.true) == trial.steps + 1
     assert np.abs(trial.q[:, :2]).max() < 0.15
-    judged = task.judge(trial.judged)
-    assert judged["measures"]["final distance"] == pytest.approx(150)
-    assert not judged["success"]
-    # It is charged as if the ball had stayed: no gain in ending early.
-    stayed = np.concatenate([trial.judged, np.repeat(trial.judged[-1:], 90 - trial.steps, axis=0)])
-    assert judged["cost"] == pytest.approx(float(np.sum(np.asarray(cost(stayed)))), rel=1e-6)
+    evaluated = task.evaluate(trial.evaluated)
+    assert evaluated.measures["final distance"] == pytest.approx(150)
+    assert not evaluated.success
+    # It is charged as if the ball had stayed there: ending early does not pay.
+    stayed = np.concatenate([trial.evaluated, np.repeat(trial.evaluated[-1:], 90 - trial.steps, axis=0)])
+    assert evaluated.cost == pytest.approx(float(np.sum(np.asarray(cost(stayed)))), rel=1e-6)
 
 
 def test_explorations_are_noisy_triangular_waves_that_differ(task):
@@ -170,10 +184,10 @@ def test_explorations_are_noisy_triangular_waves_that_differ(task):
     assert np.abs(u[0] - u[1]).max() > 0.1 * LIMIT
     assert np.all(np.abs(u) <= LIMIT)
     still = dataclasses.replace(task.exploration, noise=0.0)
-    wave = still.inputs(np.random.default_rng(0), 900, SAMPLING_TIME, task.limits) / LIMIT
+    wave = still.inputs(np.random.default_rng(0), 900, SAMPLING_TIME, task.machine.limits) / LIMIT
     assert np.abs(wave).max() == pytest.approx(0.5, rel=0.05)
     slopes = np.abs(np.diff(wave, axis=0))
-    for column in slopes.T:  # the same slope everywhere but at the turns
+    for column in slopes.T:  # the same slope everywhere except at the turns
         assert np.mean(np.isclose(column, column.max(), rtol=1e-6)) > 0.85
     assert np.abs(np.cumsum(wave, axis=0).mean(0)).max() < 0.1 * np.ptp(np.cumsum(wave, axis=0), axis=0).max()
 
@@ -183,23 +197,26 @@ def test_explorations_are_noisy_triangular_waves_that_differ(task):
 
 def test_commanded_positions_move_by_their_inputs_and_stop_at_their_bounds():
     commands = (Command(0, 1, -1.0, 1.0), Command(2, 0, -np.inf, np.inf))
-    assert predicted(4, commands) == [1, 3]
+    signals = Signals((False,) * 4, 2, commands=commands)
+    assert signals.free == signals.predicted == [1, 3]
     q, u = np.array([[0.9, 0.1, 5.0, 0.3]]), np.array([[2.0, 0.4]])
-    change = whole_change(q, u, np.array([[0.01, -0.02]]), commands)
+    change = full_change(q, u, np.array([[0.01, -0.02]]), signals)
     np.testing.assert_allclose(change, [[0.1, 0.01, 2.0, -0.02]])
 
 
-@pytest.mark.parametrize("method", ["vf", "pms", "full-state"])
-def test_particles_command_their_motors_as_the_plant_does(task, method):
-    settings = dataclasses.replace(task.settings, method=method, online="kalman", offline="kalman", acceleration=1.0)
-    how = represent(task, settings)
-    explored = [execute(task, task.plant(), task.exploring(0, i), i) for i in range(2)]
-    data = [how.training_set(trial) for trial in explored]
+KALMAN = Filtered(Kalman(acceleration=1.0), Kalman(acceleration=1.0))
+
+
+@pytest.mark.parametrize("state", [VelocityFree(), KALMAN, FullState()], ids=repr)
+def test_particles_command_their_motors_as_the_plant_does(task, state):
+    planned = plan(task, state=state)
+    dynamics, trials = planned.dynamics, [explored(task, i) for i in range(2)]
+    data = [dynamics.training_set(trial) for trial in trials]
     assert all(part.y.shape[1] == part.prior.shape[1] == 2 for part in data)  # a GP for each direction of the ball
-    assert [len(part.x) for part in data] == [how.rows(trial.steps) for trial in explored]
-    model = gp.fit(data[0], len(data[0].x), None, form=Form(settings.kernel, tuple(how.input_kinds())))
-    policy = make("linear-rbf", 10, how, task, explored)
-    simulator = Simulator(how, policy, task.sensor, task.start, task.cost, 25)
+    assert [len(part.x) for part in data] == [dynamics.state.rows(trial.steps) for trial in trials]
+    model = fit(data[0], kernel=planned.settings.model.kernel, kinds=tuple(dynamics.state.input_kinds()))
+    policy = LinearRBF(10).bind(policy_inputs(dynamics.state, task, trials))
+    simulator = Simulator(dynamics=dynamics, policy=policy, start=task.start, cost=task.cost, horizon=25)
     params = {name: 5 * value if name == "weights" else value for name, value in policy.init(jax.random.key(0)).items()}
     params["gains"] = params["gains"] + 0.05
     found = simulator.rollout(params, model.posterior.cast("float64"), jax.random.key(1), 6)
@@ -210,38 +227,40 @@ def test_particles_command_their_motors_as_the_plant_does(task, method):
 
 
 def test_filtered_motor_angles_and_velocities_are_the_same_online_and_offline(task):
-    settings = dataclasses.replace(task.settings, method="pms", online="kalman", offline="kalman", acceleration=1.0)
-    how = represent(task, settings)
-    trial = execute(task, task.plant(), regulator(), 1)
-    t, state = how.states(trial)
-    memory = how.begin(trial.q[0])
+    state = plan(task, state=KALMAN).dynamics.state
+    trial = execute(task, task.machine.plant(), regulator(), 1)
+    t, offline = state.states(trial)
+    memory = state.begin(trial.q[0])
     for i in range(1, trial.steps):
-        memory = how.push(memory, trial.q[i], trial.u[i])
-        online = how.estimate(memory)
+        memory = state.push(memory, trial.q[i], trial.u[i])
+        online = state.estimate(memory)
         j = int(np.flatnonzero(t == i)[0])
-        np.testing.assert_allclose(online.q[2:], state.q[j, 2:], atol=1e-12)
-        np.testing.assert_allclose(online.v[2:], state.v[j, 2:], atol=1e-9)
+        np.testing.assert_allclose(online.q[2:], offline.q[j, 2:], atol=1e-12)
+        np.testing.assert_allclose(online.v[2:], offline.v[j, 2:], atol=1e-9)
 
 
 def test_basis_functions_start_on_the_plate_and_within_the_motors_bounds(task):
-    how = represent(task, task.settings)
-    explored = [execute(task, task.plant(), task.exploring(0, 0), 0)]
-    policy = make("rbf", 300, how, task, explored)
+    policy = RBF(300).bind(policy_inputs(plan(task).dynamics.state, task, [explored(task, 0)]))
     centers = policy.init(jax.random.key(0))["centers"]
-    assert 0.14 < np.abs(centers[:, :2] * policy.scale[:2]).max() <= 0.15
+    assert 0.14 < np.abs(centers[:, :2] * policy.inputs.scale[:2]).max() <= 0.15
     for i in (2, 4):
         angle = np.arctan2(centers[:, i], centers[:, i + 1])
         assert 0.5 < np.abs(angle).max() <= BallPlate.bound
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
-    [({"commanded": "voltage"}, "no input"), ({"bounds": (1.0, -1.0)}, "lower"), ({"scale": 0.0}, "scale")],
+    ("change", "message"),
+    [
+        ({"commanded": "voltage"}, "which is not an input of task"),
+        ({"bounds": (1.0, -1.0)}, "lower"),
+        ({"scale": 0.0}, "scale"),
+    ],
 )
-def test_a_position_that_cannot_be_is_refused_in_a_sentence(task, change, said):
-    positions = (*task.positions[:3], dataclasses.replace(task.positions[3], **change))
-    with pytest.raises(UserError, match=said):
-        dataclasses.replace(task, positions=positions).check()
+def test_an_impossible_position_is_rejected_in_a_sentence(task, change, message):
+    *others, last = task.machine.positions
+    machine = dataclasses.replace(task.machine, positions=(*others, dataclasses.replace(last, **change)))
+    with pytest.raises(UserError, match=message):
+        dataclasses.replace(task, machine=machine).check()
 
 
 # -- trials of different lengths ---------------------------------------------------------------------------------
@@ -267,18 +286,18 @@ def run(pushed, tmp_path_factory):
     return vfpilco.learn(pushed, seed=4, trials=2, out=out, **QUICK), out
 
 
-def test_learns_from_trials_of_different_lengths_and_goes_on_with_them(pushed, run, tmp_path):
-    whole, out = run
-    steps = [trial.steps for trial in whole.trials]
+def test_learns_from_trials_of_different_lengths_and_is_resumed_with_them(pushed, run, tmp_path):
+    result, out = run
+    steps = [trial.steps for trial in result.trials]
     assert steps[0] < 60
-    for row, trial in zip(whole.rows, whole.trials, strict=True):
-        assert ("ended_s" in row) == (trial.steps < 90)
-        if "ended_s" in row:
-            assert row["ended_s"] == pytest.approx(trial.steps * SAMPLING_TIME)
-    experience = np.cumsum([0.0, *(trial.duration for trial in whole.trials)])
-    np.testing.assert_allclose([row["experience_s"] for row in whole.rows], experience[:-1])
-    assert whole.model.points == sum(step - 2 for step in steps[:-1])
-    # Stopped while the last policy was on the plant.
+    for row, trial in zip(result.rows, result.trials, strict=True):
+        assert (row.ended_s is not None) == (trial.steps < 90)
+        if row.ended_s is not None:
+            assert row.ended_s == pytest.approx(trial.steps * SAMPLING_TIME)
+    experience = np.cumsum([0.0, *(trial.duration for trial in result.trials)])
+    np.testing.assert_allclose([row.experience_s for row in result.rows], experience[:-1])
+    assert result.model.points == sum(step - 2 for step in steps[:-1])
+    # Interrupted while the last policy was on the plant.
     parts = tmp_path / "parts"
     shutil.copytree(out, parts)
     lines = (out / "results.jsonl").read_text().splitlines(keepends=True)
@@ -288,7 +307,7 @@ def test_learns_from_trials_of_different_lengths_and_goes_on_with_them(pushed, r
     vfpilco.learn(pushed, out=parts, resume=True)
     assert (parts / "results.jsonl").read_bytes() == (out / "results.jsonl").read_bytes()
     assert (parts / "trials/002.csv").read_bytes() == (out / "trials/002.csv").read_bytes()
-    np.testing.assert_array_equal(RunFolder(out).trial(0, 4).q, whole.trials[0].q)
+    np.testing.assert_array_equal(RunFolder(out).trial(0, 4).q, result.trials[0].q)
 
 
 def test_a_run_with_an_ended_trial_can_be_drawn(pushed, run, tmp_path):
@@ -296,29 +315,30 @@ def test_a_run_with_an_ended_trial_can_be_drawn(pushed, run, tmp_path):
     assert len(file.read_bytes()) > 20_000
 
 
-def test_an_ended_trial_that_only_had_to_be_put_in_its_place_is_not_executed_again(pushed, tmp_path):
-    # As it is after a power cut between the end of an execution and its being put in its place.
-    recorded = execute(dataclasses.replace(pushed, ends=None), pushed.plant(), outwards, 0)
+def test_an_ended_trial_that_was_logged_completely_is_not_executed_again(pushed, tmp_path):
+    # The situation after a power cut between the end of an execution and the writing of its file.
+    recorded = execute(dataclasses.replace(pushed, ends=None), pushed.machine.plant(), outwards, 0)
     end = next(i for i, q in enumerate(recorded.q) if pushed.ends(q))
     folder = RunFolder(tmp_path / "other")
     for last, kept in ((end, True), (end - 1, False)):
-        log = folder.log_trial(0, pushed.columns, SAMPLING_TIME, 90)
+        log = folder.open_log(0, pushed)
         for i in range(last + 1):
             log.add(i, recorded.q[i], recorded.u[i] if i < last or not kept else None, [recorded.true[i]])
         log.close()
-        assert folder.logged_trial(0, pushed.columns, 4, SAMPLING_TIME, partial(to_its_end, pushed)) == kept
+        finished = folder.finished_trial(0, pushed, partial(trimmed, pushed))
+        assert (finished is not None) == kept
         if kept:
-            assert folder.trial(0, 4).steps == end - 1
+            assert finished.steps == folder.trial(0, 4).steps == end - 1
             folder = RunFolder(tmp_path / "cut")
 
 
-def test_a_run_whose_trials_all_end_at_once_says_that_nothing_can_be_learned(task):
+def test_a_run_whose_trials_all_end_at_once_reports_that_nothing_can_be_learned(task):
     with pytest.raises(UserError, match="nothing can be learned"):
         vfpilco.learn(dataclasses.replace(task, ends=lambda q: True), seed=0, trials=1, **QUICK)
 
 
 def test_camera_noise_in_particles_is_uniform_and_motors_have_none():
-    drawn = np.asarray(CAMERA.fictitious(jax.random.key(0), (20000, 4), np.float32))
+    drawn = np.asarray(CAMERA.noise(JaxRandom(jax.random.key(0), np.float32), (20000, 4)))
     np.testing.assert_allclose(drawn[:, :2].std(0), 1e-3 / np.sqrt(12), rtol=0.02)
     assert np.abs(drawn[:, :2]).max() <= 0.5e-3
     assert np.all(drawn[:, 2:] == 0)

@@ -128,16 +128,16 @@ def test_integrator_agrees_with_scipy_at_tight_tolerance():
     np.testing.assert_allclose(drive(plant, u), expected, atol=2e-6)
 
 
-def test_force_is_held_over_the_whole_sample():
-    whole, halves = CartPole(TS, EXACT), CartPole(TS / 2, EXACT, substeps=10)
+def test_force_is_held_during_a_sample():
+    plant, twice_as_often = CartPole(TS, EXACT), CartPole(TS / 2, EXACT, substeps=10)
     u = forces("varying")[:30]
-    np.testing.assert_allclose(drive(whole, u), drive(halves, np.repeat(u, 2))[::2], atol=1e-12)
-    halved = np.stack([u, 0 * u], axis=1).ravel()
-    assert np.abs(drive(whole, u) - drive(halves, halved)[::2]).max() > 1e-2
+    np.testing.assert_allclose(drive(plant, u), drive(twice_as_often, np.repeat(u, 2))[::2], atol=1e-12)
+    not_held = np.stack([u, 0 * u], axis=1).ravel()
+    assert np.abs(drive(plant, u) - drive(twice_as_often, not_held)[::2]).max() > 1e-2
 
 
 def test_starts_at_rest_at_the_origin(task):
-    plant = task.plant()
+    plant = task.machine.plant()
     plant.reset(3)
     plant.step(np.array([5.0]))
     plant.reset(3)
@@ -149,28 +149,28 @@ def test_hanging_at_rest_stays_at_rest():
     np.testing.assert_array_equal(drive(CartPole(TS, EXACT), np.zeros(30)), np.zeros((31, 2)))
 
 
-def test_same_seed_same_measurements_and_another_seed_others(task):
+def test_measurements_depend_on_the_seed_alone(task):
     def measured(seed: int) -> np.ndarray:
-        plant = task.plant()
+        plant = task.machine.plant()
         return np.array([plant.reset(seed), *(plant.step(np.array([u])) for u in forces("varying")[:20])])
 
     np.testing.assert_array_equal(measured(7), measured(7))
     assert np.all(measured(7) != measured(8))
 
 
-def test_sensor_noise_has_the_stated_deviation_and_does_not_move_the_plant(task):
-    plant = task.plant()
+def test_sensor_noise_has_the_stated_standard_deviation_and_does_not_move_the_plant(task):
+    plant = task.machine.plant()
     errors = np.array([plant.reset(seed) - plant.true_positions for seed in range(3000)])
     np.testing.assert_allclose(errors.std(0), [1e-3, 2e-3], rtol=0.06)
     np.testing.assert_allclose(errors.mean(0), 0, atol=2e-4)
     u = forces("varying")[:20]
-    np.testing.assert_array_equal(drive(task.plant(), u, seed=1), drive(task.plant(), u, seed=2))
+    np.testing.assert_array_equal(drive(task.machine.plant(), u, seed=1), drive(task.machine.plant(), u, seed=2))
 
 
-def test_task_states_the_papers_set_up():
+def test_the_task_is_the_papers():
     task = vfpilco.task("cartpole")
-    assert task.sampling_time == pytest.approx(1 / 30)
+    assert task.machine.sampling_time == pytest.approx(1 / 30)
     assert task.horizon == 90
-    np.testing.assert_array_equal(task.limits, [10.0])
-    assert task.angles == (False, True)
+    np.testing.assert_array_equal(task.machine.limits, [10.0])
+    assert task.machine.angles == (False, True)
     assert task.start.std == (1e-2, 1e-2)  # variance 1e-4

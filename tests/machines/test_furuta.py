@@ -10,17 +10,21 @@ import pytest
 from scipy.linalg import expm, solve_discrete_are
 
 import vfpilco
-from vfpilco.model import gp
-from vfpilco import machines as tasks
 from vfpilco.common.errors import UserError
-from vfpilco.trials.execute import execute
-from vfpilco.model.kernels import Form
-from vfpilco.trials.methods import represent
+from vfpilco.common.random import JaxRandom, NumpyRandom
 from vfpilco.machines.furuta.plant import Furuta
-from vfpilco.policy import make
-from vfpilco.tasks.sensors import Quantised
 from vfpilco.machines.furuta.task import ENCODERS, SAMPLING_TIME, cost, held_upright
 from vfpilco.machines.furuta.task import task as furuta_task
+from vfpilco.model.fit import fit
+from vfpilco.model.kernels import SE, GPInputs, Linear
+from vfpilco.model.posterior import predict
+from vfpilco.policy.preparation import policy_inputs
+from vfpilco.state.filtered import Filtered
+from vfpilco.state.window import VelocityFree
+from vfpilco.tasks.sensors import Quantised, TimingJitter, std_at_rest
+from vfpilco.trials.execute import execute
+from vfpilco.trials.plan import Plan
+from vfpilco.trials.settings import Settings
 
 EXACT = Quantised((0.0, 0.0))
 IDEAL = {"coulomb": 0.0, "latency": 0.0, "jitter": 0.0}
@@ -56,7 +60,7 @@ def energy(state: np.ndarray) -> float:
     return arm + moving - Furuta.pendulum_mass * Furuta.gravity * Furuta.pendulum_length / 2 * np.cos(alpha)
 
 
-def test_energy_changes_by_what_motor_and_friction_do():
+def test_energy_changes_by_the_work_of_motor_and_friction():
     plant = Furuta(SAMPLING_TIME, EXACT, coulomb=1e-3, latency=0.0, jitter=0.0)
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -110,15 +114,15 @@ def feedback(latency: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_hand_made_controller_holds_it_upright_with_all_faults_on(seed):
-    plant = tasks.load("furuta").plant()
+def test_a_hand_made_controller_holds_it_upright_with_all_faults(seed):
+    plant = vfpilco.task("furuta").machine.plant()
     assert plant.coulomb > 0
     assert plant.latency > 0
     assert plant.jitter > 0
     gains = feedback(plant.latency)
     plant.reset(seed)
     plant.state = np.array([0.1, np.pi - 0.05, 0.0, 0.0])
-    q = last = ENCODERS.measure(plant.rng, plant.true_positions)
+    q = last = plant.first_measurement()
     u, path = 0.0, [plant.true_positions]
     for _ in range(90):
         velocity = (q - last) / SAMPLING_TIME
@@ -129,7 +133,7 @@ def test_a_hand_made_controller_holds_it_upright_with_all_faults_on(seed):
     assert held_upright(np.array(path))
 
 
-def test_upright_the_pendulum_grows_about_one_and_a_half_times_a_sample():
+def test_upright_a_deviation_grows_by_half_in_a_sample():
     plant = Furuta(SAMPLING_TIME, EXACT, **IDEAL)
     plant.reset(0)
     plant.state = np.array([0, np.pi + 1e-4, 0, 12.5e-4])
@@ -173,16 +177,16 @@ def test_the_voltage_saturates():
     np.testing.assert_array_equal(*ends)
 
 
-def test_encoders_count_in_steps_and_particles_err_as_much():
-    q = np.random.default_rng(0).uniform(-4, 4, size=(2000, 2))
-    errors = np.array([ENCODERS.measure(np.random.default_rng(0), row) for row in q]) - q
+def test_encoders_round_to_steps_and_particles_have_errors_of_the_same_size():
+    q, random = np.random.default_rng(0).uniform(-4, 4, size=(2000, 2)), NumpyRandom(np.random.default_rng(0))
+    errors = np.array([ENCODERS.observe(ENCODERS.begin(row), row, random)[0] for row in q]) - q
     step = 2 * np.pi / 4096
     counts = (q + errors) / step
     np.testing.assert_allclose(counts, np.round(counts), atol=1e-8)
-    drawn = np.asarray(ENCODERS.fictitious(jax.random.key(0), (2000, 2), "float64"))
+    drawn = np.asarray(ENCODERS.noise(JaxRandom(jax.random.key(0), "float64"), (2000, 2)))
     for found in (errors, drawn):
         assert np.abs(found).max() <= step / 2 + 1e-12
-        np.testing.assert_allclose(found.std(0), ENCODERS.spread(), rtol=0.05)
+        np.testing.assert_allclose(found.std(0), std_at_rest(ENCODERS, 2), rtol=0.05)
 
 
 def test_the_cost_is_the_papers():
@@ -192,68 +196,81 @@ def test_the_cost_is_the_papers():
         assert float(cost(np.array([arm, pendulum]))) == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
-# -- what is known of the physics --------------------------------------------------------------------------------
+# -- prior knowledge of the physics ------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def task():
-    return tasks.load("furuta")
+    return vfpilco.task("furuta")
 
 
-@pytest.mark.parametrize("method", ["vf", "pms"])
-def test_features_are_for_the_gps_alone_and_only_where_they_are_asked_for(task, method):
-    settings = dataclasses.replace(task.settings, method=method)
-    how, plain = (represent(t, settings) for t in (task, dataclasses.replace(task, features=None)))
-    trial = execute(task, task.plant(), task.exploring(0, 0), 0)
-    with_features, without = how.training_set(trial).x, plain.training_set(trial).x
-    np.testing.assert_array_equal(with_features[:, :-9], without)
-    _, state = how.states(trial)
-    rates = state.v if method == "pms" else state.q[:, 0] - state.q[:, 1]
-    q = how.positions(state)
-    np.testing.assert_allclose(with_features[:, -9:][:, 4], np.sin(q[: len(without), 1]))
-    np.testing.assert_allclose(with_features[:, -9:][:, 1], rates[: len(without), 0])
-    kinds = tuple(how.input_kinds())
+def explored(task, seed: int):
+    return execute(task, task.machine.plant(), task.explorer(seed, 0), seed)
+
+
+def with_features(task, features):
+    return dataclasses.replace(task, machine=dataclasses.replace(task.machine, features=features))
+
+
+@pytest.mark.parametrize("chosen", [VelocityFree(), Filtered()], ids=repr)
+def test_features_are_for_kernels_that_select_them(task, chosen):
+    settings = Settings().replace(**task.settings, state=chosen)
+    dynamics, plain = (Plan(t, settings).dynamics for t in (task, with_features(task, None)))
+    trial, state = explored(task, 0), dynamics.state
+    x, without = dynamics.training_set(trial).x, plain.training_set(trial).x
+    np.testing.assert_array_equal(x[:, :-9], without)
+    _, states = state.states(trial)
+    rates = states.v if isinstance(chosen, Filtered) else states.q[:, 0] - states.q[:, 1]
+    q = state.positions(states)
+    np.testing.assert_allclose(x[:, -9:][:, 4], np.sin(q[: len(without), 1]))
+    np.testing.assert_allclose(x[:, -9:][:, 1], rates[: len(without), 0])
+    kinds = tuple(state.input_kinds())
     assert kinds[-9:] == ("feature",) * 9
-    kernel = Form("se", kinds).start(np.ones(len(kinds))).centre
-    assert np.all(np.isinf(kernel.log_lengthscales[-9:]))
-    assert np.all(np.isfinite(kernel.log_lengthscales[:-9]))
-    assert make("rbf", 5, how, task, [trial]).scale == make("rbf", 5, plain, task, [trial]).scale
+    ones = np.ones(len(kinds))
+    log_lengthscales = SE().hyperprior(GPInputs(kinds, ones, ones)).centre["log_lengthscales"]
+    assert np.all(np.isinf(log_lengthscales[-9:]))
+    assert np.all(np.isfinite(log_lengthscales[:-9]))
+    assert policy_inputs(state, task, [trial]).scale == policy_inputs(plain.state, task, [trial]).scale
 
 
 def test_a_semi_parametric_kernel_predicts_better_from_little_data_and_is_differentiable(task):
-    how = represent(task, task.settings)
-    kinds = tuple(how.input_kinds())
-    known, unseen = (execute(task, task.plant(), task.exploring(seed, 0), seed) for seed in (1, 2))
-    data, test = how.training_set(known), how.training_set(unseen)
+    dynamics = Plan(task, Settings().replace(**task.settings)).dynamics
+    state, kinds = dynamics.state, tuple(dynamics.state.input_kinds())
+    known, unseen = (explored(task, seed) for seed in (1, 2))
+    data, test = dynamics.training_set(known), dynamics.training_set(unseen)
     errors = []
-    for expression in ("se", "se + linear(features)"):
-        model = gp.fit(data, len(data.x), None, form=Form(expression, kinds))
+    for kernel in (SE(), SE() + Linear(on=("features",))):
+        model = fit(data, kernel=kernel, kinds=kinds)
         errors.append(np.sqrt(np.mean((test.y - test.prior - model.predict(test.x)[0]) ** 2, axis=0)))
     assert np.all(errors[1] < 0.9 * errors[0])
-    state = jax.tree.map(lambda column: jnp.asarray(column[:4]), how.states(unseen)[1])
+    x = jax.tree.map(lambda column: jnp.asarray(column[:4]), state.states(unseen)[1])
     posterior = model.posterior.cast("float64")
 
+    @jax.jit
     def mean(u):
-        return gp.posteriors.predict(posterior, how.gp_input(state, u))[0][:, 0].sum()
+        return predict(posterior, state.gp_input(x, u))[0][:, 0].sum()
 
     u, h = jnp.ones((4, 1)), 1e-5
-    slope = jax.grad(mean)(u)
-    assert np.all(np.abs(slope) > 1e-5)
-    np.testing.assert_allclose(slope.sum(), (mean(u + h) - mean(u - h)) / (2 * h), rtol=1e-5)
+    gradient = jax.jit(jax.grad(mean))(u)
+    assert np.all(np.abs(gradient) > 1e-5)
+    np.testing.assert_allclose(gradient.sum(), (mean(u + h) - mean(u - h)) / (2 * h), rtol=1e-5)
 
 
-def test_features_of_another_shape_are_refused(task):
-    wrong = dataclasses.replace(task, features=dataclasses.replace(task.features, count=4))
+def test_features_of_another_shape_are_rejected(task):
+    wrong = with_features(task, dataclasses.replace(task.machine.features, count=4))
     with pytest.raises(UserError, match="features"):
         wrong.check()
 
 
-def test_the_jitter_that_is_learned_with_is_that_of_the_plant():
-    assert tasks.load("furuta").settings.jitter == tasks.load("furuta").plant().jitter > 0
-    still = furuta_task(jitter=0.0)
-    assert still.settings.jitter == still.plant().jitter == 0
+def test_the_sensor_of_the_particles_has_the_timing_jitter_of_the_plant(task):
+    assert task.machine.sensor == TimingJitter(ENCODERS, task.machine.plant().jitter / SAMPLING_TIME)
+    assert task.machine.plant().jitter > 0
+    assert task.machine.plant().sensor == ENCODERS  # the plant is sampled too early or too late itself
+    punctual = furuta_task(jitter=0.0).machine
+    assert punctual.sensor == ENCODERS
+    assert punctual.plant().jitter == 0
 
 
 @pytest.mark.long
 def test_it_is_swung_up_and_held():
-    assert any(vfpilco.learn(tasks.load("furuta"), seed=100, trials=4).successes)
+    assert any(vfpilco.learn(vfpilco.task("furuta"), seed=100, trials=4).successes)

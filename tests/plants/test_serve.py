@@ -126,7 +126,7 @@ def test_without_a_host_only_this_computer_can_connect(address, expected):
     [
         (["cartpol"], "did you mean 'cartpole'"),
         (["cartpole", "--address", "here"], "An address has the form host:port, got 'here'"),
-        (["cartpole", "--address", "192.0.2.1:5555"], "Nobody can listen on 192.0.2.1:5555"),
+        (["cartpole", "--address", "192.0.2.1:5555"], "Cannot listen on 192.0.2.1:5555"),
         (["cartpole", "--patience", "0"], "Patience must be positive, got 0"),
     ],
 )

@@ -281,28 +281,28 @@ def test_inspect_prints_json_and_draws(files, capsys, tmp_path):
     picture = tmp_path / "picture.png"
     argv = [str(files / "0.csv"), str(files / "1.csv"), "--task", "cartpole", "--json", "--out", str(picture)]
     assert main(["inspect", *argv]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["delay"]["samples"] == 1
-    assert said["suggested"]["m_u"] == 2
-    assert said["suggested"]["sensor"].startswith("GaussianNoise((")
-    assert [file["findings"] for file in said["files"]] == [[], []]
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["delay"]["samples"] == 1
+    assert printed["suggested"]["m_u"] == 2
+    assert printed["suggested"]["sensor"].startswith("GaussianNoise((")
+    assert [file["findings"] for file in printed["files"]] == [[], []]
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_inspect_prints_what_it_guessed_and_what_it_found(files, capsys):
     assert main(["inspect", str(files / "0.csv")]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "positions p, alpha; inputs force; angles alpha" in said
-    assert "1 sample, clear" in said
-    assert "m_u 2 Inputs act 1 sample late." in said
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "positions p, alpha; inputs force; angles alpha" in printed
+    assert "1 sample, clear" in printed
+    assert "m_u 2 Inputs act 1 sample late." in printed
 
 
 def test_a_file_that_cannot_be_learned_from_is_reported_with_exit_code_2(files, capsys):
     assert main(["inspect", str(files / "bad.csv"), "--task", "cartpole"]) == 2
-    said = capsys.readouterr()
-    assert "line 10  p is '?" in said.out
-    assert said.err.count("\n") == 1
-    assert "bad.csv cannot be learned from, it has an error on line 10" in said.err
+    printed = capsys.readouterr()
+    assert "line 10  p is '?" in printed.out
+    assert printed.err.count("\n") == 1
+    assert "bad.csv cannot be learned from, it has an error on line 10" in printed.err
 
 
 @pytest.mark.parametrize(
@@ -319,10 +319,10 @@ def test_a_file_that_cannot_be_learned_from_is_reported_with_exit_code_2(files, 
 def test_bad_arguments_are_refused_in_one_sentence(files, capsys, monkeypatch, argv, words):
     monkeypatch.chdir(files)
     assert main(["inspect", *argv]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.count("\n") == 1
-    assert words in said.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert words in printed.err
 
 
 def test_a_recording_reads_and_inspects_alike(files, cart):

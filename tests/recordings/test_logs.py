@@ -283,13 +283,13 @@ def refused(path: Path, task) -> str:
 def test_missing_and_ambiguous_columns(tmp_path, lines, task):
     path = tmp_path / "log.csv"
     path.write_text("\n".join(["t,p,alhpa,force", *lines[1:]]))
-    said = (
+    message = (
         "has no column called 'alpha', only t, p, alhpa, force: did you mean 'alhpa'? Rename it to 'alpha' in the file."
     )
-    assert said in refused(path, task)
+    assert message in refused(path, task)
     path.write_text("\n".join(["t,p,Alpha_deg,u", *lines[1:]]))
-    said = "has no columns called 'alpha' and 'force', only t, p, Alpha_deg, u: did you mean 'Alpha_deg'?"
-    assert f"{said} Rename it to 'alpha [deg]' in the file." in refused(path, task)
+    message = "has no columns called 'alpha' and 'force', only t, p, Alpha_deg, u: did you mean 'Alpha_deg'?"
+    assert f"{message} Rename it to 'alpha [deg]' in the file." in refused(path, task)
     path.write_text("\n".join(["t,p,alpha,u", *lines[1:]]))
     assert "rename the column that contains 'force', or add it" in refused(path, task)
     path.write_text("\n".join(["t,p,alpha,force,P [mm]", *lines[1:]]))

@@ -251,7 +251,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(undisturbed, tmp_path):
     for moment, number in moments:
         code, said = program.stop_at(moment, number, pause=0.02)
         assert code == 130, (number, said)
-        advice = shlex.split(one_sentence(said).split("go on with: ")[1])
+        advice = shlex.split(one_sentence(said).split("resume with: ")[1])
         assert advice[advice.index("learn") :] == ["learn", "cartpole", "--out", str(program.folder), "--resume"]
     program.finish()
     check_ended_the_same(program, undisturbed, len(moments))

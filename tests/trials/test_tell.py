@@ -1,3 +1,7 @@
+"""Runs whose trials are executed elsewhere."""
+
+from __future__ import annotations
+
 import dataclasses
 import json
 import sys
@@ -5,28 +9,30 @@ import sys
 import jax
 import numpy as np
 import pytest
+from folders import one_sentence
+from variants import variant
 
 import vfpilco
-from folders import one_sentence
+from vfpilco import MLP, RBF, PolicyInputs
 from vfpilco.cli.main import main
-from vfpilco.trials.execute import connect, execute
+from vfpilco.common.files import write_arrays
+from vfpilco.data.results import CostBand
 from vfpilco.exports import check as checking
-from vfpilco.state.window import VelocityFree
 from vfpilco.policy.limits import Slew
-from vfpilco.policy import NeuralNetwork
-from vfpilco.trials.replay import difference
 from vfpilco.storage.runfolder import RunFolder
-from vfpilco.trials.tell import Asked
 from vfpilco.storage.trialfile import trial_to_csv
+from vfpilco.trials.execute import connect, execute
+from vfpilco.trials.replay import difference
+from vfpilco.trials.tell import Asked
 
-SMALL = {"particles": 4, "basis_functions": 5, "steps": 6, "inducing": 16}
+SMALL = {"particles": 4, "policy": RBF(5), "steps": 6, "inducing": 16}
 
 
 @pytest.fixture(scope="module")
 def elsewhere():
     """A task without a plant, and the plant that runs elsewhere."""
     task = vfpilco.task("cartpole")
-    return dataclasses.replace(task, plant=None), connect(task)
+    return variant(task, plant=None), connect(task)
 
 
 def explored(task, plant, seed, i=0):
@@ -34,12 +40,12 @@ def explored(task, plant, seed, i=0):
     return execute(task, plant, lambda q: next(inputs), seed)
 
 
-def test_a_run_elsewhere_goes_trial_by_trial(tmp_path, elsewhere, monkeypatch):
+def test_a_run_elsewhere_is_learned_trial_by_trial(tmp_path, elsewhere, monkeypatch):
     monkeypatch.setattr(checking, "HISTORIES", 300)
     task, plant = elsewhere
     run = tmp_path / "run"
-    told = vfpilco.tell(run, task, [explored(task, plant, 0)], seed=5, slew=0.1, **SMALL)
-    assert [row["kind"] for row in told.rows] == ["explore"]
+    result = vfpilco.tell(run, task, [explored(task, plant, 0)], seed=5, slew=0.1, **SMALL)
+    assert [row.kind for row in result.rows] == ["explore"]
     first = vfpilco.ask(run, task)
     assert first.trial == 1
     again = vfpilco.ask(run, task)
@@ -48,11 +54,11 @@ def test_a_run_elsewhere_goes_trial_by_trial(tmp_path, elsewhere, monkeypatch):
     untried = vfpilco.export(run, "numpy", tmp_path / "untried", check=True).report
     first.policy.reset()
     tried = execute(task, plant, first.policy, 9)
-    told = vfpilco.tell(run, task, [tried, explored(task, plant, 3)])
-    assert [row["kind"] for row in told.rows] == ["explore", "policy", "explore"]
-    assert told.rows[1]["trial"] == 1
-    assert told.rows[1]["predicted_cost"] == first.predicted_cost
-    assert not [note for note in told.rows[1]["notes"] if "inputs" in note]
+    result = vfpilco.tell(run, task, [tried, explored(task, plant, 3)])
+    assert [row.kind for row in result.rows] == ["explore", "policy", "explore"]
+    assert result.rows[1].trial == 1
+    assert result.rows[1].predicted_cost == first.predicted_cost
+    assert not [note for note in result.rows[1].notes if "inputs" in note]
     report = vfpilco.export(run, "numpy", tmp_path / "tried", check=True).report
     for found in (untried, report):
         assert found is not None
@@ -65,81 +71,83 @@ def test_a_run_elsewhere_goes_trial_by_trial(tmp_path, elsewhere, monkeypatch):
     _, about = folder.arrays("models", 2)
     assert about["points"] == 3 * 88
     np.testing.assert_array_equal(folder.trial(1, 2).q, tried.q)
-    told = vfpilco.tell(run, task, [explored(task, plant, 4)])
-    assert any("Trial 2: the logged inputs are not what the policy gives" in note for note in told.rows[3]["notes"])
+    result = vfpilco.tell(run, task, [explored(task, plant, 4)])
+    expected = "Trial 2: the logged inputs are not those that the policy computes"
+    assert any(expected in note for note in result.rows[3].notes)
 
 
-def test_told_trials_stand_in_for_the_exploration_of_a_plant(tmp_path, elsewhere):
+def test_added_trials_replace_the_exploration_of_a_plant(tmp_path, elsewhere):
     task, plant = elsewhere
     once = dataclasses.replace(task, trials=1)
     vfpilco.tell(tmp_path / "run", once, [explored(task, plant, 0), explored(task, plant, 1)], **SMALL)
-    driven = dataclasses.replace(once, plant=lambda: plant)
+    driven = variant(once, plant=lambda: plant)
     result = vfpilco.learn(driven, out=tmp_path / "run", resume=True)
-    assert [row["kind"] for row in result.rows] == ["explore", "explore", "policy"]
-    assert result.rows[2]["model"]["posterior"]["points"] == 2 * 88
+    assert [row.kind for row in result.rows] == ["explore", "explore", "policy"]
+    assert result.rows[2].model.posterior.points == 2 * 88
 
 
-def test_asking_goes_on_beyond_the_trials_of_the_task_and_settings_stay(tmp_path, elsewhere):
+def test_settings_may_change_until_the_first_policy_and_policies_may_exceed_the_planned_trials(tmp_path, elsewhere):
     task, plant = elsewhere
     run, short = tmp_path / "run", dataclasses.replace(task, trials=1)
     vfpilco.tell(run, short, [explored(task, plant, 0)], **SMALL)
     vfpilco.ask(run, short, m_u=2)
-    assert RunFolder(run).header()["settings"]["m_u"] == 2
+    assert RunFolder(run).header().settings["state"]["m_u"] == 2
     with pytest.raises(vfpilco.UserError, match=r"learned with m_u 2, got 1: .* may change until the first policy"):
         vfpilco.ask(run, short, m_u=1)
     vfpilco.tell(run, short, [explored(task, plant, 1)])
     assert vfpilco.ask(run, short).trial == 2
-    assert RunFolder(run).header()["trials"] == 2
+    assert RunFolder(run).header().trials == 2
 
 
-def drawn_policy(task, slew, gain=1):
-    seen = VelocityFree((False, True), 1, m_q=2, m_u=1)
-    policy = NeuralNetwork((1.0,) * 7, tuple(task.limits), 3)
+def random_policy(task, slew, gain=1):
+    state = vfpilco.VelocityFree(m_q=2, m_u=1).bind(vfpilco.Signals((False, True), d_u=1))
+    policy = MLP(3).bind(PolicyInputs((1.0,) * 7, tuple(task.machine.limits.tolist())))
     params = {name: gain * value for name, value in policy.init(jax.random.key(0)).items()}
-    return vfpilco.LearnedPolicy(seen, policy, params, slew=slew)
+    return vfpilco.LearnedPolicy(state, policy, params, slew=slew)
 
 
-def test_inputs_that_are_not_the_policys_are_told_and_how_they_would_fit(elsewhere):
+def test_inputs_of_another_policy_are_reported_and_whether_a_shift_would_fix_them(elsewhere):
     task, plant = elsewhere
-    policy = drawn_policy(task, Slew((4.0,)), gain=3)
+    limits = task.machine.limits
+    policy = random_policy(task, Slew((4.0,)), gain=3)
     trial = execute(task, plant, policy, 1)
-    assert np.std(trial.u) > 0.1 * task.limits
+    assert np.std(trial.u) > 0.1 * limits
 
-    def said(u):
-        return difference(policy, dataclasses.replace(trial, u=u), task.limits)
+    def found(u):
+        return difference(policy, dataclasses.replace(trial, u=u), limits)
 
-    assert said(trial.u) == ""
-    assert said(trial.u + 0.02 * task.limits) == ""
+    assert found(trial.u) == ""
+    assert found(trial.u + 0.02 * limits) == ""
     late, early = np.roll(trial.u, 1, axis=0), np.roll(trial.u, -1, axis=0)
-    assert "fit one line later: if they were logged one line late, move them up" in said(late)
-    assert "fit one line earlier" in said(early)
-    assert "of u_max (rms), most at sample" in said(-trial.u)
-    assert "Check that the machine ran this policy" in said(-trial.u)
-    assert said(trial.u + 0.21 * task.limits * (np.arange(90) == 40)[:, None]).endswith("all digits were logged.")
+    assert "fit one line later: if they were logged one line late, move them up" in found(late)
+    assert "fit one line earlier" in found(early)
+    assert "of u_max (rms), most at sample" in found(-trial.u)
+    assert "Check that the machine ran this policy" in found(-trial.u)
+    assert found(trial.u + 0.21 * limits * (np.arange(90) == 40)[:, None]).endswith("all digits were logged.")
 
 
-def test_a_trial_is_told_once(tmp_path, elsewhere, capsys):
+def test_a_trial_is_added_only_once(tmp_path, elsewhere, capsys):
     task, plant = elsewhere
     run, first, again, other = (tmp_path / name for name in ("run", "first.csv", "again.csv", "other.csv"))
     for file, seed in ((first, 0), (again, 0), (other, 1)):
         trial = explored(task, plant, seed)
-        file.write_text(trial_to_csv(trial.q, trial.u, task.sampling_time, ["p", "alpha", "force"]))
+        file.write_text(trial_to_csv(trial.q, trial.u, task.machine.sampling_time, ["p", "alpha", "force"]))
 
     def refused(*files):
         assert main(["tell", str(run), "--task", "cartpole", *map(str, files)]) == 2
         return one_sentence(capsys.readouterr().err)
 
-    assert f"{again} holds the same measurements as {first}: tell every trial once" in refused(other, first, again)
+    assert f"{again} holds the same measurements as {first}: add every trial once" in refused(other, first, again)
     assert not run.exists()
     assert main(["tell", str(run), "--task", "cartpole", str(first)]) == 0
     before = sorted(run.rglob("*"))
-    assert f"{again} holds the same measurements as {run / 'trials/000.csv'}: tell" in refused(other, again)
+    assert f"{again} holds the same measurements as {run / 'trials/000.csv'}: add" in refused(other, again)
     assert sorted(run.rglob("*")) == before
     assert main(["tell", str(run), str(other)]) == 0
 
 
-class Drawn:
-    """Stands for `ask`: instead of learning, it keeps a policy that was drawn."""
+class RandomPolicy:
+    """Replaces `ask`: instead of learning, it writes a random policy."""
 
     def __init__(self, patch):
         self.times = 0
@@ -147,39 +155,39 @@ class Drawn:
 
     def __call__(self, run, task, **_):
         self.times += 1
-        learned = drawn_policy(task, Slew((0.5,)))
+        learned = random_policy(task, Slew((0.5,)))
         RunFolder(run).add_policy(1, learned)
-        return Asked(1, learned, {"mean": 1.0, "low": 0.5, "high": 2.0})
+        return Asked(1, learned, CostBand(1.0, 0.5, 2.0))
 
 
-def test_the_next_policy_is_written_as_an_export_too(tmp_path, elsewhere, monkeypatch, capsys):
+def test_ask_can_also_export_the_policy(tmp_path, elsewhere, monkeypatch, capsys):
     task, plant = elsewhere
     run, out = str(tmp_path / "run"), tmp_path / "out"
     vfpilco.tell(run, task, [explored(task, plant, 0)], **SMALL)
-    drawn = Drawn(monkeypatch)
+    asked = RandomPolicy(monkeypatch)
     assert main(["ask", run, "--to", "c", "--export", str(out / "c")]) == 0
-    said = capsys.readouterr().out
-    assert f"export    {out / 'c'}: README.md, policy.h, policy.c\n" in said
-    assert "vfpilco export" not in said
-    assert f"vfpilco tell {run} TRIAL.CSV\n" in said
+    output = capsys.readouterr().out
+    assert f"export    {out / 'c'}: README.md, policy.h, policy.c\n" in output
+    assert "vfpilco export" not in output
+    assert f"vfpilco tell {run} TRIAL.CSV\n" in output
     assert "slew" in (out / "c/policy.c").read_text()
     assert main(["ask", run, "--to", "numpy", "--export", str(out / "numpy"), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["export"], said["files"]) == (str(out / "numpy"), ["README.md", "policy.py"])
+    output = json.loads(capsys.readouterr().out)
+    assert (output["export"], output["files"]) == (str(out / "numpy"), ["README.md", "policy.py"])
     assert '"trial": 1' in (out / "numpy/README.md").read_text()
     assert main(["ask", run, "--json"]) == 0
     assert "export" not in json.loads(capsys.readouterr().out)
-    assert drawn.times == 3
+    assert asked.times == 3
     assert main(["ask", run]) == 0
-    said = capsys.readouterr().out
-    assert said.index(f"vfpilco export {run} --to c --out NEW_FOLDER") < said.index(f"vfpilco tell {run} TRIAL.CSV")
+    output = capsys.readouterr().out
+    assert output.index(f"vfpilco export {run} --to c --out NEW_FOLDER") < output.index(f"vfpilco tell {run} TRIAL.CSV")
 
 
-def test_an_export_that_cannot_be_is_refused_before_anything_is_learned(tmp_path, elsewhere, monkeypatch, capsys):
+def test_an_impossible_export_is_refused_before_anything_is_learned(tmp_path, elsewhere, monkeypatch, capsys):
     task, plant = elsewhere
     run, out = tmp_path / "run", tmp_path / "out"
     vfpilco.tell(run, task, [explored(task, plant, 0)], **SMALL)
-    drawn = Drawn(monkeypatch)
+    asked = RandomPolicy(monkeypatch)
 
     def refused(*flags):
         assert main(["ask", str(run), *map(str, flags)]) == 2
@@ -192,23 +200,20 @@ def test_an_export_that_cannot_be_is_refused_before_anything_is_learned(tmp_path
     assert "run.json is a file" in refused("--to", "c", "--export", run / "run.json")
     monkeypatch.setitem(sys.modules, "onnx", None)
     assert "onnx is needed: pip install" in refused("--to", "onnx", "--export", out)
-    assert drawn.times == 0
+    assert asked.times == 0
     assert not out.exists()
 
 
-def test_settings_are_not_given_to_ask(tmp_path, elsewhere, capsys):
+def test_ask_refuses_settings(tmp_path, elsewhere, capsys):
     task, plant = elsewhere
     vfpilco.tell(tmp_path / "run", task, [explored(task, plant, 0)], **SMALL)
     for words in (["--basis-functions", "9"], ["--m_u=2"]):
         assert main(["ask", str(tmp_path / "run"), *words]) == 2
-        said = one_sentence(capsys.readouterr().err)
-        assert (
-            f"{words[0]} is a setting, and a run keeps those that it was begun with: give it to the vfpilco tell"
-            in said
-        )
+        expected = "is a setting, and a run keeps those it was started with: give it to the vfpilco tell"
+        assert f"{words[0]} {expected}" in one_sentence(capsys.readouterr().err)
 
 
-def test_runs_told_of_trials_are_listed_with_what_they_wait_for(tmp_path, elsewhere, monkeypatch, capsys):
+def test_runs_elsewhere_are_listed_with_what_they_wait_for(tmp_path, elsewhere, monkeypatch, capsys):
     task, plant = elsewhere
     run = tmp_path / "runs/cart-pole-on-the-bench"
     vfpilco.tell(run, task, [explored(task, plant, 0)], **SMALL)
@@ -218,10 +223,10 @@ def test_runs_told_of_trials_are_listed_with_what_they_wait_for(tmp_path, elsewh
         return json.loads(capsys.readouterr().out)[0]["state"]
 
     assert state() == "told"
-    RunFolder(run).write_arrays("checkpoint.safetensors", {"a": np.zeros(1)})
+    write_arrays(run / "checkpoint.safetensors", {"a": np.zeros(1)}, {})
     assert state() == "interrupted"
     (run / "checkpoint.safetensors").unlink()
-    RunFolder(run).add_arrays("predictions", 1, {"a": np.zeros(1)})
+    write_arrays(run / "predictions/001.safetensors", {"a": np.zeros(1)}, {})
     assert state() == "waiting"
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["runs", str(tmp_path / "runs")]) == 0
@@ -229,9 +234,9 @@ def test_runs_told_of_trials_are_listed_with_what_they_wait_for(tmp_path, elsewh
     assert lines[-1].split() == ["cart-pole-on-the-bench", "cartpole", "0", "0", "of", "5", "waiting"]
 
 
-def test_nothing_told_nothing_asked(tmp_path, elsewhere, capsys):
+def test_nothing_can_be_asked_before_a_trial_was_added(tmp_path, elsewhere, capsys):
     task, _ = elsewhere
-    with pytest.raises(vfpilco.UserError, match="no trial to tell"):
+    with pytest.raises(vfpilco.UserError, match="no trial to add"):
         vfpilco.tell(tmp_path / "run", task, [])
     assert not (tmp_path / "run").exists()
     with pytest.raises(vfpilco.UserError, match="holds no run"):

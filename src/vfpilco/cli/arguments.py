@@ -7,6 +7,7 @@ import dataclasses
 import io
 import itertools
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import tyro
@@ -30,6 +31,12 @@ def flag_in(word: str) -> str:
 def wants_help(argv: list[str]) -> bool:
     """Whether the help text is requested."""
     return "--help" in argv or "-h" in argv
+
+
+def check_given(values: Sequence[object], command: str, remedy: str) -> None:
+    """Raise a `UserError` if a positional argument that may be repeated was not given."""
+    if not values:
+        raise UserError(f"Missing from vfpilco {command}: {remedy}.")
 
 
 def parse(cls: Any, argv: list[str], command: str, **defaults: Any) -> Any:

@@ -15,6 +15,7 @@ from rich.console import Console
 from vfpilco.cli.display import Display
 from vfpilco.cli.tables import posterior_sentence, results_table
 from vfpilco.data.records import to_json_types
+from vfpilco.data.results import TrialResult
 from vfpilco.report import write_report
 from vfpilco.report.picture import draw_run, photograph_run
 from vfpilco.storage.runfolder import RunFolder
@@ -37,7 +38,7 @@ class Outputs:
             "pictures": self.pictures,
             "report": self.report,
             "notes": notes,
-            "results": [to_json_types(row) for row in self.result.rows],
+            "results": [row_to_json(row) for row in self.result.rows],
         }
 
     def show(self, console: Console, out: Path) -> None:
@@ -49,6 +50,11 @@ class Outputs:
         console.print(results_table(rows, self.result.task.measures))
         for name, text in lines:
             console.print(f"{name:<9} {text}", highlight=False, markup=False, soft_wrap=True)
+
+
+def row_to_json(row: TrialResult) -> dict[str, Any]:
+    """A line of the results as a JSON object, which always has its notes."""
+    return {**to_json_types(row), "notes": row.notes}
 
 
 def program() -> list[str]:

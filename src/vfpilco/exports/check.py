@@ -63,7 +63,10 @@ class Report(NamedTuple):
         if self.held == 0:
             sentences.append("the slew limit was never active: this check proves nothing about it")
         if self.active < LEAST_ACTIVE:
-            sentences.append(f"this is fewer than {LEAST_ACTIVE:.0%}: where inputs are small, agreement proves little")
+            sentences.append(
+                f"inputs exceed {ACTIVE:.0%} in less than {LEAST_ACTIVE:.0%} of the histories: agreement proves little "
+                "where inputs are small"
+            )
         if self.step_seconds is not None:
             sentences.append(f"a step takes {1e6 * self.step_seconds:.1f} µs on this computer")
         return sentences

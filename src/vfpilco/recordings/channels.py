@@ -1,4 +1,4 @@
-"""Which columns of a recording are time, positions and inputs: as a task says, as the user says, or guessed by name."""
+"""Which columns of a recording are time, positions and inputs: given by a task, by the user, or guessed by name."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from vfpilco.tasks.plant import Plant
 from vfpilco.tasks.task import Task
 from vfpilco.trials.execute import connected
 from vfpilco.trials.learner import Learner
-from vfpilco.trials.options import recorded_settings
+from vfpilco.trials.options import differences, recorded_settings
 from vfpilco.trials.plan import Plan
 from vfpilco.trials.result import Result
 from vfpilco.trials.settings import Settings
@@ -151,13 +151,13 @@ def _checked(task: Task, folder: RunFolder, header: RunHeader, then: Plan, given
             "run."
         )
     wanted = (given.settings or then.settings).replace(**given.changes)
-    before, after = {"seed": then.seed, **then.settings.flat()}, {"seed": then.seed, **wanted.flat()}
-    if given.seed is not None:
-        after["seed"] = given.seed
-    for name, value in after.items():
-        if value != before.get(name):
-            raise UserError(
-                f"{folder.path} was learned with {name} {before.get(name)}, got {value}: leave "
-                f"--{name.replace('_', '-')} out, or start a new run."
-            )
+    different = differences(then.settings, wanted, task.machine)
+    if given.seed not in (None, then.seed):
+        different = {"seed": (then.seed, given.seed), **different}
+    if different:
+        name, (before, after) = next(iter(different.items()))
+        raise UserError(
+            f"{folder.path} was learned with {name} {before}, got {after}: leave --{name.replace('_', '-')} out, or "
+            "start a new run."
+        )
     return dataclasses.replace(header, task=now)

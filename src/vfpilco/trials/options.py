@@ -230,6 +230,17 @@ def as_flags(settings: Settings, default: Settings, machine: Machine) -> list[st
     return [word for name, value in changed for word in (f"--{name.replace('_', '-')}", str(value))]
 
 
+def differences(before: Settings, after: Settings, machine: Machine) -> dict[str, tuple[Any, Any]]:
+    """The settings that differ, with both values: by the names of options, or of components that have none."""
+    then, now = before.flat(), after.flat()
+    changed = {name: (then[name], value) for name, value in now.items() if value != then[name]}
+    if not changed:
+        return {}
+    then, now = {**then, **options_of(before, machine)}, {**now, **options_of(after, machine)}
+    options = [name for name in _DEFAULTS if then.get(name) != now.get(name)]
+    return {name: (then.get(name), now.get(name)) for name in options} or changed
+
+
 _DEFAULTS = {f.name: f.default for f in dataclasses.fields(Options)}
 
 

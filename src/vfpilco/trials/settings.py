@@ -84,7 +84,8 @@ class Settings:
         own = {f.name for f in dataclasses.fields(self)}
         if name in own:
             return dataclasses.replace(self, **{name: value})
-        for group in own:
+        # A component of the user's own may have a field of the same name as a setting: it comes last.
+        for group in sorted(own, key=lambda group: (group in ("state", "policy", "sensor"), group)):
             part = getattr(self, group)
             if dataclasses.is_dataclass(part) and name in _public(part):
                 return dataclasses.replace(self, **{group: dataclasses.replace(part, **{name: value})})  # pyright: ignore

@@ -21,6 +21,7 @@ from vfpilco.tasks.task import Task
 from vfpilco.trials.comparison import cost_band
 from vfpilco.trials.learn import Given, begin, planned, reopen
 from vfpilco.trials.learner import Learner
+from vfpilco.trials.options import differences
 from vfpilco.trials.result import Result
 from vfpilco.trials.settings import Settings
 
@@ -133,12 +134,12 @@ def _change_settings(
     """Write other settings to the header of a run that has no policy yet."""
     then = planned(task, folder, header)
     wanted = (settings or then.settings).replace(**changes)
-    before, after = then.settings.flat(), wanted.flat()
-    changed = {name: value for name, value in after.items() if before.get(name) != value}
+    changed = differences(then.settings, wanted, task.machine)
     if changed and folder.has("models/001.safetensors"):
-        were = ", ".join(f"{name} {before.get(name)}" for name in changed)
+        were = ", ".join(f"{name} {before}" for name, (before, _) in changed.items())
+        given = ", ".join(str(after) for _, after in changed.values())
         raise UserError(
-            f"{folder.path} was learned with {were}, got {', '.join(map(str, changed.values()))}: settings (and "
+            f"{folder.path} was learned with {were}, got {given}: settings (and "
             "--inspected, which changes some) may change until the first policy; leave them out, or add the trials to "
             "a new run."
         )

@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 from tyro.conf import Positional, arg
 
-from vfpilco.cli.arguments import parse
+from vfpilco.cli.arguments import check_given, parse
 from vfpilco.cli.options import default_settings
 from vfpilco.common.errors import UserError
 from vfpilco.machines.load import load
@@ -49,8 +49,7 @@ class Arguments:
 def run(argv: list[str]) -> None:
     """`vfpilco inspect FILE …`: a report, and exit code 2 if a file cannot be learned from."""
     args: Arguments = parse(Arguments, argv, "inspect")
-    if not args.files:
-        raise UserError("Missing from vfpilco inspect: FILE: name the CSV files to inspect.")
+    check_given(args.files, "inspect", "FILE: name the CSV files to inspect")
     channels, guessed = _channels(args)
     recordings = [read_recording(file, channels) for file in args.files]
     found = inspect_recordings(recordings) if all(_has_samples(r) for r in recordings) else None

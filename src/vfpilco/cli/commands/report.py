@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from vfpilco.cli.arguments import parse
+from vfpilco.cli.arguments import check_given, parse
 from vfpilco.common.errors import UserError
 from vfpilco.report import write_comparison, write_report
 from vfpilco.report.figures import write_figures
@@ -40,8 +40,7 @@ class Arguments:
 def run(argv: list[str]) -> None:
     """`vfpilco report RUN …`: write it, and print where."""
     args: Arguments = parse(Arguments, argv, "report")
-    if not args.runs:
-        raise UserError("Missing from vfpilco report: RUN: name the folder of a run.")
+    check_given(args.runs, "report", "RUN: name the folder of a run")
     written, figures = write(args)
     if args.open:
         show(written, lambda note: print(note, file=sys.stderr))

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from rich.console import Console
 from rich.markdown import Markdown
 from tyro.conf import Positional, arg
 
 from vfpilco.cli.arguments import parse
+from vfpilco.cli.outputs import row_to_json
 from vfpilco.cli.study_display import StudyDisplay
 from vfpilco.common.errors import UserError
 from vfpilco.data.records import to_json_types
 from vfpilco.studies import STUDIES
 from vfpilco.studies import load as load_study
+from vfpilco.studies.records import RunRecord
 from vfpilco.studies.reproduce import reproduce
 
 RESULTS = Path("docs/results")
@@ -67,7 +69,7 @@ def run(argv: list[str]) -> None:
             watch=watch,
         )
     if args.json:
-        print(json.dumps(to_json_types(done.records)))
+        print(json.dumps([to_json(record) for record in done.records]))
     elif done.table:
         console.print(Markdown(done.table))
         for file in done.files:
@@ -75,3 +77,8 @@ def run(argv: list[str]) -> None:
     if done.failed:
         names = ", ".join(outcome.job.name for outcome in done.failed)
         raise UserError(f"{len(done.failed)} runs failed ({names}): fix what their messages say, and start again.")
+
+
+def to_json(record: RunRecord) -> dict[str, Any]:
+    """The record of a run as a JSON object."""
+    return {**to_json_types(record), "results": [row_to_json(row) for row in record.results]}

@@ -12,9 +12,9 @@ from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from vfpilco.cli.arguments import parse, wants_help
 from vfpilco.cli.options import default_settings, parse_with_options, parse_without_options
+from vfpilco.cli.outputs import row_to_json
 from vfpilco.common.errors import UserError
 from vfpilco.common.text import short
-from vfpilco.data.records import to_json_types
 from vfpilco.data.results import TrialResult
 from vfpilco.data.watcher import Watcher
 from vfpilco.machines.load import load
@@ -85,7 +85,7 @@ def understand(argv: list[str]) -> tuple[Arguments, Task, Settings]:
 def show(args: Arguments, added: list[TrialResult]) -> None:
     """Print what the added trials were."""
     if args.json:
-        print(json.dumps({"run": str(args.run), "added": to_json_types(added)}))
+        print(json.dumps({"run": str(args.run), "added": [row_to_json(row) for row in added]}))
         return
     for file, row in zip(args.files, added, strict=True):
         what = "exploration" if row.kind == "explore" else f"trial {row.trial}"
