@@ -75,7 +75,7 @@ def test_help_needs_no_other_argument(argv, capsys):
     assert f"usage: vfpilco {argv[0]}" in capsys.readouterr().out
 
 
-def test_options_are_told_apart_from_other_arguments():
+def test_options_are_separated_from_other_arguments():
     argv = ["--m-q", "2", "a.py", "--m_u=3", "--out", "x", "--slew", "--json", "--clip", "-1", "b"]
     assert given_options(argv) == ["m_q", "m_u", "slew", "clip"]
     assert without_options(argv) == ["a.py", "--out", "x", "--json", "b"]

@@ -11,17 +11,15 @@ import numpy as np
 import pytest
 
 import vfpilco
-from vfpilco import machines as tasks
 from vfpilco.cli.main import main
 from vfpilco.common.errors import UserError
-from vfpilco.trials.execute import execute
+from vfpilco.machines.ur5 import plant as ur5
+from vfpilco.machines.ur5.task import task as make_task
 from vfpilco.report.picture import draw_run, photograph_run
-from vfpilco.plants import ur5
 from vfpilco.storage.runfolder import RunFolder
-from vfpilco.tasks.sensors import GaussianNoise
 from vfpilco.tasks.task import Task
+from vfpilco.trials.execute import execute
 
-QUIET = GaussianNoise((0.0,) * 6)
 GRAVITY = 9.81
 
 
@@ -32,12 +30,12 @@ def arm() -> mujoco.MjModel:
 
 @pytest.fixture(scope="module")
 def ur5_task() -> Task:
-    return tasks.load("ur5")
+    return vfpilco.task("ur5")
 
 
 @contextmanager
 def rendering() -> Iterator[None]:
-    """Where there is no EGL, pictures cannot be tested; in CI there is."""
+    """Without EGL pictures cannot be tested; CI has it."""
     try:
         yield
     except UserError as error:
@@ -58,7 +56,7 @@ def moved(arm: mujoco.MjModel, q: np.ndarray) -> mujoco.MjData:
 
 
 def centres_of_mass(q: np.ndarray) -> np.ndarray:
-    """From the published figures and the independent kinematics."""
+    """Computed from the published values and the independent kinematics."""
     ends = ur5.frames(q)[1:]
     return np.array([(end @ [*link.centre, 1.0])[:3] for end, link in zip(ends, ur5.LINKS, strict=True)])
 
@@ -67,7 +65,7 @@ def potential(q: np.ndarray) -> float:
     return sum(GRAVITY * link.mass * centre[2] for link, centre in zip(ur5.LINKS, centres_of_mass(q), strict=True))
 
 
-def test_stretched_out_the_flange_is_where_the_data_sheet_says():
+def test_the_stretched_arm_has_its_flange_where_the_data_sheet_says():
     # All joints at zero: both arm links along -x, the wrist offsets along -y and -z.
     expected = [-0.425 - 0.39225, -0.10915 - 0.0823, 0.089159 - 0.09465]
     np.testing.assert_allclose(ur5.flange(np.zeros(6)), expected, atol=1e-12)
@@ -82,21 +80,21 @@ def test_the_model_agrees_with_independent_kinematics(arm):
         np.testing.assert_allclose(data.xipos[1:], centres_of_mass(q), atol=1e-8)
 
 
-def test_the_jacobian_is_that_of_the_flange():
+def test_the_jacobian_agrees_with_finite_differences_of_the_flange():
     for q in postures(5):
         h = 1e-6
         numeric = np.array([(ur5.flange(q + h * e) - ur5.flange(q - h * e)) / (2 * h) for e in np.eye(6)]).T
         np.testing.assert_allclose(ur5.jacobian(q)[:3], numeric, atol=1e-8)
 
 
-def test_gravity_torques_are_the_slope_of_the_potential_energy(arm):
+def test_gravity_torques_are_the_gradient_of_the_potential_energy(arm):
     for q in postures(10):
         h = 1e-6
-        slope = [(potential(q + h * e) - potential(q - h * e)) / (2 * h) for e in np.eye(6)]
-        np.testing.assert_allclose(moved(arm, q).qfrc_bias, slope, atol=1e-5)
+        gradient = [(potential(q + h * e) - potential(q - h * e)) / (2 * h) for e in np.eye(6)]
+        np.testing.assert_allclose(moved(arm, q).qfrc_bias, gradient, atol=1e-5)
 
 
-def test_masses_gear_and_friction_are_those_of_the_arm(arm):
+def test_the_model_has_the_masses_gear_and_friction_of_the_arm(arm):
     np.testing.assert_allclose(arm.body_mass[1:], [link.mass for link in ur5.LINKS])
     np.testing.assert_allclose(arm.dof_damping, [65, 65, 65, 45, 45, 45])
     np.testing.assert_allclose(arm.dof_armature, 0.01)
@@ -104,7 +102,7 @@ def test_masses_gear_and_friction_are_those_of_the_arm(arm):
     np.testing.assert_allclose(arm.actuator_ctrlrange, [[-1, 1]] * 6)
     assert arm.opt.timestep == 1e-3
     inertias = np.array([arm.body_inertia[i + 1] for i in range(6)])
-    assert np.all(inertias.max(1) <= inertias.sum(1) / 2 + 1e-12)  # of a real body
+    assert np.all(inertias.max(1) <= inertias.sum(1) / 2 + 1e-12)  # as any body's
 
 
 def test_halving_the_step_changes_nothing_that_matters(arm):
@@ -128,7 +126,7 @@ def test_the_reference_draws_the_circle_from_rest_without_jumps(ur5_task):
     centre = path[0] - [0.1, 0, 0]
     np.testing.assert_allclose(np.linalg.norm(path - centre, axis=1), 0.1, atol=1e-9)
     np.testing.assert_allclose(path[:, 2], path[0, 2], atol=1e-9)
-    np.testing.assert_allclose(path[-1], path[0], atol=1e-9)  # one whole turn
+    np.testing.assert_allclose(path[-1], path[0], atol=1e-9)  # one full turn
     turned = np.unwrap(np.arctan2(path[:, 1] - centre[1], path[:, 0] - centre[0]))
     assert abs(turned[-1] - turned[0]) == pytest.approx(2 * np.pi)
     orientation = ur5.frames(q)[:, -1, :3, :3]
@@ -139,7 +137,7 @@ def test_the_reference_draws_the_circle_from_rest_without_jumps(ur5_task):
 
 
 def test_size_and_speed_of_the_circle_are_settings():
-    small = tasks.ur5.task(radius=0.05, period=8.0).reference
+    small = make_task(radius=0.05, period=8.0).reference
     path = ur5.flange(small)
     assert np.ptp(path[:, 1]) == pytest.approx(0.1 / 2, abs=0.01)  # half a turn of the half circle
     with pytest.raises(UserError, match="cannot reach"):
@@ -149,7 +147,7 @@ def test_size_and_speed_of_the_circle_are_settings():
 
 
 def test_the_task_can_be_solved_within_its_limits(arm, ur5_task):
-    # Inverse dynamics of the reference and a stiff controller: what the learner does not know.
+    # Inverse dynamics of the reference and a stiff controller, which the learner does not have.
     reference = ur5_task.reference
     velocity = np.gradient(reference, 0.02, axis=0)
     data, feed = mujoco.MjData(arm), []
@@ -163,25 +161,25 @@ def test_the_task_can_be_solved_within_its_limits(arm, ur5_task):
         u, goal = next(rows)
         return u + 4 * (goal - q)
 
-    trial = execute(ur5_task, ur5_task.plant(), controller, seed=0)
+    trial = execute(ur5_task, ur5_task.machine.plant(), controller, seed=0)
     assert np.abs(trial.u).max() < 1
-    judged = ur5_task.judge(trial.judged)
-    assert judged["success"]
-    assert judged["measures"]["end-effector error"] < 1
+    evaluated = ur5_task.evaluate(trial.evaluated)
+    assert evaluated.success
+    assert evaluated.measures["end-effector error"] < 1
 
 
 def test_the_end_effector_error_is_the_mean_distance_over_all_steps(ur5_task):
     still = np.broadcast_to(ur5.START, (201, 6))
     path = ur5.flange(ur5_task.reference)
     expected = 1e3 * np.linalg.norm(path - path[0], axis=1)[1:].mean()
-    judged = ur5_task.judge(still)
-    assert judged["measures"]["end-effector error"] == pytest.approx(expected)
-    assert not judged["success"]
-    assert ur5_task.judge(ur5_task.reference)["measures"]["end-effector error"] == 0
+    evaluated = ur5_task.evaluate(still)
+    assert evaluated.measures["end-effector error"] == pytest.approx(expected)
+    assert not evaluated.success
+    assert ur5_task.evaluate(ur5_task.reference).measures["end-effector error"] == 0
 
 
 def test_measurements_are_noisy_and_repeatable(ur5_task):
-    plant = ur5_task.plant()
+    plant = ur5_task.machine.plant()
     first = [plant.reset(3), *(plant.step(np.full(6, 0.1)) for _ in range(50))]
     again = [plant.reset(3), *(plant.step(np.full(6, 0.1)) for _ in range(50))]
     np.testing.assert_array_equal(first, again)
@@ -194,25 +192,25 @@ def test_measurements_are_noisy_and_repeatable(ur5_task):
 def test_exploring_controllers_are_poor_and_differ_by_seed(ur5_task):
     errors = []
     for seed in (0, 1, 0):
-        trial = execute(ur5_task, ur5_task.plant(), ur5_task.exploring(seed, 0), seed=7)
-        errors.append(ur5_task.judge(trial.judged)["measures"]["end-effector error"])
+        trial = execute(ur5_task, ur5_task.machine.plant(), ur5_task.explorer(seed, 0), seed=7)
+        errors.append(ur5_task.evaluate(trial.evaluated).measures["end-effector error"])
         assert np.abs(trial.u).max() <= 1
     assert errors[0] == errors[2]
     assert errors[0] != errors[1]
     assert min(errors) > 20
 
 
-def test_a_reference_of_another_length_is_refused(ur5_task):
+def test_a_reference_of_another_length_is_rejected(ur5_task):
     short = dataclasses.replace(ur5_task, reference=ur5_task.reference[:-1])
     with pytest.raises(UserError, match=r"shape \(201, 6\).*got shape \(200, 6\)"):
         short.check()
 
 
-def test_a_run_on_the_arm_leaves_paths_and_pictures(ur5_task, tmp_path, capsys):
+def test_a_run_on_the_arm_can_be_evaluated_and_drawn(ur5_task, tmp_path, capsys):
     settings = {"steps": 4, "particles": 4, "basis_functions": 5, "inducing": 16}
     out = tmp_path / "run"
     result = vfpilco.learn(ur5_task, seed=0, trials=1, out=out, **settings)
-    assert result.rows[-1]["measures"]["end-effector error"] > 0
+    assert result.rows[-1].measures["end-effector error"] > 0
     np.testing.assert_array_equal(result.policy.reference, ur5_task.reference)
     assert main(["evaluate", str(out), "--episodes", "2"]) == 0
     assert re.search(r"^end-effector error \d+ mm$", capsys.readouterr().out, flags=re.M)
@@ -226,7 +224,7 @@ def test_a_run_on_the_arm_leaves_paths_and_pictures(ur5_task, tmp_path, capsys):
 def test_the_photograph_shows_what_was_drawn(ur5_task):
     still = np.broadcast_to(ur5.START, (201, 6))
     with rendering():
-        idle, drawn = (ur5_task.photograph(q) for q in (still, ur5_task.reference))
+        idle, drawn = (ur5_task.machine.drawing.photograph(q) for q in (still, ur5_task.reference))
     assert idle.shape == (600, 800, 3)
 
     def orange(image: np.ndarray) -> int:

@@ -205,7 +205,9 @@ def test_an_order_says_everything_about_a_run():
     assert Settings.from_description(order.settings) == job.settings
 
 
-@pytest.mark.parametrize("order", ["{}", "no JSON", '{"task": "cartpol", "trials": 1, "seed": 0, "settings": {}, "out": "x"}'])
+@pytest.mark.parametrize(
+    "order", ["{}", "no JSON", '{"task": "cartpol", "trials": 1, "seed": 0, "settings": {}, "out": "x"}']
+)
 def test_a_worker_refuses_a_wrong_order_in_one_sentence(order, tmp_path):
     done = subprocess.run(worker(order), capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)

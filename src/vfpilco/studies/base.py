@@ -18,7 +18,7 @@ from vfpilco.trials.options import recorded_settings
 from vfpilco.trials.settings import Settings
 
 load_task = cache(load)
-"""The built-in task of a name, loaded once."""
+"""A study's task by name, loaded once."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,14 @@ class Job:
     def is_of(self, record: RunRecord) -> bool:
         """Whether `record` is of this run: same task, trials, seed and settings."""
         wanted = (self.study.task, self.study.trials, self.seed)
-        return wanted == (record.task, record.trials, record.seed) and self.settings == settings_of(record)
+        if wanted != (record.task, record.trials, record.seed):
+            return False
+        return self.settings == settings_of(record, load_task(self.study.task))
 
 
-def settings_of(record: RunRecord) -> Settings | None:
-    """The settings of a run; None if this version does not know its task or one of its settings."""
+def settings_of(record: RunRecord, task: Task) -> Settings | None:
+    """The settings of a run of `task`; None if this version does not know one of them."""
     try:
-        task = load_task(record.task)
         return recorded_settings(record.settings, task.machine, task.settings)
     except UserError:
         return None
@@ -107,11 +108,12 @@ def jobs(study: Study, seeds: int) -> list[Job]:
 
 def current(study: Study, records: list[RunRecord]) -> list[RunRecord]:
     """The records of a study's configurations with the settings that these have now, by seed."""
+    task = load_task(study.task)
     settings = {configuration.name: study.settings(configuration) for configuration in study.configurations}
     return [
         record
         for record in sorted(records, key=lambda record: record.seed)
         if (record.task, record.trials) == (study.task, study.trials)
         and record.configuration in settings
-        and settings[record.configuration] == settings_of(record)
+        and settings[record.configuration] == settings_of(record, task)
     ]

@@ -74,7 +74,7 @@ def _draw_success(group: Group, offset: float, axis: Any) -> None:
     axis.plot(trial[: len(published)], published, "x:", color=group.colour, linewidth=0.8)
 
 
-def _draw_bars(axis: Any, x: np.ndarray, y: np.ndarray, bars: np.ndarray, colour: str, label: str | None = None) -> None:
+def _draw_bars(axis: Any, x: Any, y: Any, bars: Any, colour: str, label: str | None = None) -> None:
     axis.errorbar(x, y, bars, color=colour, marker="o", capsize=2, linewidth=1.2, label=label)
 
 

@@ -33,7 +33,7 @@ def page(study: Study, records: list[RunRecord], table: str) -> str:
 
 ![{study.summary}]({study.name}.png)
 
-Every run is a line of [{study.file}]({study.file}): configuration, seed, settings, versions, machine, seconds and results.
+Every run is a line of [{study.file}]({study.file}): configuration, seed, settings, versions, machine, seconds, results.
 {len(records)} runs, {hours:.1f} hours on one core each. Drawn on {date.today().isoformat()} with {packages};
 {", ".join(f"{name} {value}" for name, value in vars(computer()).items())}.
 """

@@ -70,14 +70,11 @@ def execute(order: Order) -> None:
     """Make a run, or resume it."""
     task = load_task(order.task)
     settings = Settings.from_description(order.settings, task.settings)
-    learn(
-        task, seed=order.seed, trials=order.trials, out=order.out, resume=True, watch=Silent(), settings=settings
-    )
+    learn(task, seed=order.seed, trials=order.trials, out=order.out, resume=True, watch=Silent(), settings=settings)
 
 
 def main(argv: list[str]) -> int:
     """Execute the order on the command line; the exit code."""
-    stop_on_signals()
     try:
         execute(Order.from_json(" ".join(argv)))
     except UserError as error:
@@ -108,4 +105,5 @@ def _fail(sentence: str, code: int) -> int:
 
 
 if __name__ == "__main__":
+    stop_on_signals()
     sys.exit(main(sys.argv[1:]))

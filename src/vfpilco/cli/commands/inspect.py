@@ -82,7 +82,10 @@ def _channels(args: Arguments) -> tuple[Channels, str]:
     channels = dataclasses.replace(guess(read_table(args.files[0]).names, *given), sampling_time=interval)
     names = [", ".join(c.name for c in group) for group in (channels.positions, channels.inputs)]
     angles = ", ".join(p.name for p in channels.positions if p.angle) or "none"
-    guessed = f"By name: positions {names[0]}; inputs {names[1]}; angles {angles}. Options change this."
+    guessed = (
+        f"By name: positions {names[0]}; inputs {names[1]}; angles {angles}. Change this with --positions, --inputs "
+        "and --angles."
+    )
     return channels, "" if all(given) else guessed
 
 

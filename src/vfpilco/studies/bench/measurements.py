@@ -1,4 +1,4 @@
-"""What is measured in one process: a gradient step with its floor and a fit, the plain version, or a robot arm's step."""
+"""The measurements, one per process: a gradient step with its floor and a fit, its plain version, or an arm's step."""
 
 from __future__ import annotations
 
