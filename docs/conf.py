@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -20,7 +21,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
-    "imported",
+    "docstrings",
     "mathml",
 ]
 exclude_patterns = ["_build", "results/*.jsonl"]
@@ -32,11 +33,19 @@ myst_heading_anchors = 4
 myst_dmath_double_inline = True
 myst_update_mathjax = False
 nb_execution_mode = "cache"
+nb_execution_in_temp = True
+nb_execution_show_tb = True
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True
 # A cached notebook is executed again when its own text changes. `make clean` removes the cache.
 nb_execution_cache_path = str(HERE / "_build" / "notebooks")
+
+# Notebooks run without the user's own IPython start-up files, and kernels do not warn about their local sockets.
+_profile = HERE / "_build" / "ipython" / "profile_default"
+_profile.mkdir(parents=True, exist_ok=True)
+(_profile / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 40\n")
+os.environ["IPYTHONDIR"] = str(_profile.parent)
 
 # -- API reference ---------------------------------------------------------------------------------------------------
 
@@ -44,7 +53,7 @@ default_role = "literal"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True, "special-members": "__call__"}
 python_maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
 napoleon_google_docstring = True
@@ -55,7 +64,10 @@ toc_object_entries_show_parents = "hide"
 
 # Every reference to something of this package must lead somewhere; other packages are not part of the site.
 nitpicky = True
-nitpick_ignore_regex = [("py:.*", r"(?!vfpilco\.).*")]
+nitpick_ignore_regex = [
+    ("py:.*", r"(?!vfpilco\.).*"),
+    ("py:.*", r"vfpilco\..*\.(T|Bound)"),  # type variables
+]
 
 # -- HTML ------------------------------------------------------------------------------------------------------------
 

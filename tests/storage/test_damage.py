@@ -1,3 +1,5 @@
+"""Damaged files of a run are reported by name and never change a result."""
+
 from __future__ import annotations
 
 import contextlib
@@ -12,13 +14,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
 from folders import TINY_FLAGS, Disk, content, hurried, learn, one_sentence
+
 from vfpilco.cli.main import main
 from vfpilco.common.files import to_json
 
 IRRELEVANT = {".running.json", "policy.safetensors"}
-"""What a run does not depend on, and may stay as it is."""
+"""Files that a run does not depend on; a damaged one may stay."""
 
 
 def cut(share: float):
@@ -71,7 +73,7 @@ def link_to(target: str):
 
 
 def outside(file: Path) -> Path:
-    """A folder beside that of the run."""
+    """A folder next to that of the run."""
     return next(parent for parent in file.parents if parent.name == "run").parent / "outside"
 
 
@@ -83,8 +85,8 @@ def grow(file: Path, rng: random.Random) -> None:
     os.truncate(file, 2**40)
 
 
-def sealed(key: str, value: object):
-    """A file whose checksum is right and whose content is not."""
+def with_entry(key: str, value: object):
+    """A file with a correct checksum and a wrong entry."""
 
     def damage(file: Path, rng: random.Random) -> None:
         lines = file.read_text().splitlines() if file.suffix == ".jsonl" else [file.read_text()]
@@ -98,15 +100,15 @@ def sealed(key: str, value: object):
 
 DAMAGES = {
     "emptied": cut(0),
-    "cut to a half": cut(0.5),
+    "cut in half": cut(0.5),
     "one byte less": cut(1),
     **{f"a bit flipped, {i}": flip_a_bit for i in range(4)},
     "the last bit flipped": flip_the_last_bit,
-    "another JSON object": replace_by(b'{"format": 3, "task": 5, "seed": "x", "settings": [], "checksum": 3}\n'),
+    "another JSON object": replace_by(b'{"format": 4, "task": 5, "seed": "x", "settings": [], "checksum": 3}\n'),
     "a JSON list": replace_by(b"[1, 2]\n"),
     "deep JSON": replace_by(b"[" * 200_000),
     "huge numbers": replace_by(b'{"format": 1e999, "trials": ' + b"9" * 5000 + b"}\n"),
-    "not a number": replace_by(b'{"format": 3, "seed": NaN, "checksum": "' + b"0" * 32 + b'"}\n'),
+    "not a number": replace_by(b'{"format": 4, "seed": NaN, "checksum": "' + b"0" * 32 + b'"}\n'),
     "a huge header": replace_by(b"\xff" * 8 + b"{}"),
     "random bytes": random_bytes,
     "a folder": folder,
@@ -125,19 +127,19 @@ VALUES = (None, -1, 1e300, float("nan"), float("inf"), 10**400, "x", [], {}, [[]
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """A finished run, and runs that were stopped: while improving, in an execution, and just after one."""
+    """A finished run, and runs interrupted while improving the policy, during an execution, and right after one."""
     place = tmp_path_factory.mktemp("runs")
     run, kept = place / "run", {}
 
     def before(what: str) -> None:
         partial = run / "trials/001.partial.csv"
         lines = partial.read_bytes().count(b"\n") if partial.exists() else 0
-        standing = {
+        states = {
             "improving": (run / "checkpoint.safetensors").exists(),
             "executing": 30 < lines < 60,
             "executed": lines > 91,
         }
-        for name, reached in standing.items():
+        for name, reached in states.items():
             if reached and name not in kept:
                 kept[name] = Path(shutil.copytree(run, place / name / "run"))
 
@@ -164,19 +166,19 @@ def at_most(seconds: int) -> Iterator[None]:
 
 
 def cases(runs) -> list[tuple[str, str, str]]:
-    """Every run, every file of it, every damage."""
+    """All combinations of a run, one of its files and a damage."""
     return [
-        (standing, str(path.relative_to(folder)), damage)
-        for standing, folder in sorted(runs.folders.items())
+        (state, str(path.relative_to(folder)), damage)
+        for state, folder in sorted(runs.folders.items())
         for path in sorted(folder.rglob("*"))
         if path.is_file()
         for damage in DAMAGES
     ]
 
 
-def check(runs, standing: str, name: str, damage, seed: int, place: Path, capsys) -> None:
-    """Damage a file of a copy of a run, and use it."""
-    run = Path(shutil.copytree(runs.folders[standing], place / "run"))
+def check(runs, state: str, name: str, damage, seed: int, place: Path, capsys) -> None:
+    """Damage a file in a copy of a run, and use the copy."""
+    run = Path(shutil.copytree(runs.folders[state], place / "run"))
     (place / "outside").mkdir()
     (place / "outside/file").write_text("mine")
     damage(run / name, random.Random(seed))
@@ -190,13 +192,13 @@ def check(runs, standing: str, name: str, damage, seed: int, place: Path, capsys
     for command, argv in commands.items():
         with at_most(20):
             codes[command] = main(argv)
-        said = capsys.readouterr()
+        output = capsys.readouterr()
         assert codes[command] in (0, 2), command
         if codes[command]:
-            expected = {Path(name).name.removesuffix(".sha256"), *may_be_missing(command, runs.folders[standing], name)}
-            assert any(words in one_sentence(said.err) for words in expected), command
+            expected = {Path(name).name.removesuffix(".sha256"), *may_be_missing(command, runs.folders[state], name)}
+            assert any(words in one_sentence(output.err) for words in expected), command
         else:
-            assert said.err == "", command
+            assert output.err == "", command
     assert [path.name for path in (place / "outside").iterdir()] == ["file"]
     assert (place / "outside/file").read_text() == "mine"
     if codes["resume"]:
@@ -210,7 +212,7 @@ def without(names: set[str], found: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def may_be_missing(command: str, undamaged: Path, name: str) -> list[str]:
-    """What is told of a run without a policy, or of a folder without run.json."""
+    """What is reported about a run without a policy, or a folder without run.json."""
     if name == "run.json":
         return ["There is no run in", "is not empty"]
     return [] if command != "evaluate" or (undamaged / "policy.safetensors").exists() else ["There is no policy file"]
@@ -218,33 +220,33 @@ def may_be_missing(command: str, undamaged: Path, name: str) -> list[str]:
 
 def check_all(runs, chosen, tmp_path: Path, capsys) -> None:
     problems = []
-    for number, (standing, name, damage) in enumerate(chosen):
+    for number, (state, name, damage) in enumerate(chosen):
         place = tmp_path / f"{number:04d}"
         place.mkdir()
         try:
-            check(runs, standing, name, DAMAGES[damage], number, place, capsys)
+            check(runs, state, name, DAMAGES[damage], number, place, capsys)
         except (Exception, SystemExit) as error:
-            problems.append(f"{standing}: {name}: {damage}: {type(error).__name__}: {str(error)[:300]}")
+            problems.append(f"{state}: {name}: {damage}: {type(error).__name__}: {str(error)[:300]}")
         shutil.rmtree(place)
     assert not problems, "\n".join(problems)
 
 
-def test_a_damaged_file_is_told_and_never_changes_a_result(runs, tmp_path, capsys, monkeypatch):
+def test_a_damaged_file_is_reported_and_never_changes_a_result(runs, tmp_path, capsys, monkeypatch):
     hurried(monkeypatch)
     check_all(runs, random.Random(0).sample(cases(runs), 40), tmp_path, capsys)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("standing", ["finished", "improving", "executing", "executed"])
-def test_no_damaged_file_changes_a_result(runs, tmp_path, capsys, monkeypatch, standing):
+@pytest.mark.parametrize("state", ["finished", "improving", "executing", "executed"])
+def test_no_damaged_file_changes_a_result(runs, tmp_path, capsys, monkeypatch, state):
     hurried(monkeypatch)
-    check_all(runs, [case for case in cases(runs) if case[0] == standing], tmp_path, capsys)
+    check_all(runs, [case for case in cases(runs) if case[0] == state], tmp_path, capsys)
 
 
-def check_sealed(runs, name: str, key: str, value: object, place: Path, capsys) -> None:
-    """Change an entry of a file, with the right checksum, and use the run."""
+def check_entry(runs, name: str, key: str, value: object, place: Path, capsys) -> None:
+    """Change an entry of a file, with a correct checksum, and use the run."""
     run = Path(shutil.copytree(runs.folders["executing"], place / "run"))
-    sealed(key, value)(run / name, random.Random(0))
+    with_entry(key, value)(run / name, random.Random(0))
     for argv in (
         ["runs", str(place)],
         ["runs", str(place), "--json"],
@@ -253,20 +255,20 @@ def check_sealed(runs, name: str, key: str, value: object, place: Path, capsys) 
     ):
         with at_most(20):
             code = main(argv)
-        said = capsys.readouterr()
+        output = capsys.readouterr()
         assert code in (0, 2), argv
         if code:
-            one_sentence(said.err)
+            one_sentence(output.err)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["run.json", "results.jsonl"])
-def test_an_entry_of_another_type_is_told(runs, tmp_path, capsys, monkeypatch, name):
+def test_an_entry_of_the_wrong_type_is_reported(runs, tmp_path, capsys, monkeypatch, name):
     hurried(monkeypatch)
     problems = []
     for number, (key, value) in enumerate(itertools.product(KEYS, VALUES)):
         try:
-            check_sealed(runs, name, key, value, tmp_path / str(number), capsys)
+            check_entry(runs, name, key, value, tmp_path / str(number), capsys)
         except (Exception, SystemExit) as error:
             problems.append(f"{key} of {str(value)[:20]}: {type(error).__name__}: {str(error)[:300]}")
     assert not problems, "\n".join(problems)

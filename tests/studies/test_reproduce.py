@@ -23,6 +23,7 @@ from vfpilco.studies.records import read
 from vfpilco.studies.reproduce import StudyWatcher, reproduce
 from vfpilco.studies.statistics import success_table
 from vfpilco.studies.worker import Order
+from vfpilco.studies.worker import main as main_of_worker
 from vfpilco.trials.settings import Settings
 
 TINY = {"steps": 4, "particles": 8, "basis_functions": 5, "inducing": 16}
@@ -193,9 +194,8 @@ def test_an_outcome_names_its_run():
 # -- the worker --------------------------------------------------------------------------------------------------
 
 
-def worker(order: Order | str) -> list[str]:
-    text = order if isinstance(order, str) else order.to_json()
-    return [sys.executable, "-m", "vfpilco.studies.worker", text]
+def worker(order: Order) -> list[str]:
+    return [sys.executable, "-m", "vfpilco.studies.worker", order.to_json()]
 
 
 def test_an_order_says_everything_about_a_run():
@@ -206,15 +206,25 @@ def test_an_order_says_everything_about_a_run():
 
 
 @pytest.mark.parametrize(
-    "order", ["{}", "no JSON", '{"task": "cartpol", "trials": 1, "seed": 0, "settings": {}, "out": "x"}']
+    ("order", "words"),
+    [
+        ("{}", "missing required field `task`"),
+        ("no JSON", "Expecting value"),
+        (Order("cartpol", 1, 0, {}, "run").to_json(), "did you mean 'cartpole'?"),
+        (Order("cartpole", 1, 0, {}, "run").to_json(), "These are not settings of this version."),
+        (Order("cartpole", 0, 0, Settings().described(), "run").to_json(), "trials must be an integer of at least 1"),
+    ],
 )
-def test_a_worker_refuses_a_wrong_order_in_one_sentence(order, tmp_path):
-    done = subprocess.run(worker(order), capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+def test_a_worker_refuses_a_wrong_order_in_one_sentence(order, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main_of_worker([order]) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert words in printed.err
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_stopped_worker_can_be_resumed(number, made, tmp_path):
     study, folder, _ = made
     order = Order.of(jobs(study, 1)[0], tmp_path / "run")

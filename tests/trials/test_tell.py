@@ -199,7 +199,7 @@ def test_an_impossible_export_is_refused_before_anything_is_learned(tmp_path, el
     assert "run is not empty" in refused("--to", "c", "--export", run)
     assert "run.json is a file" in refused("--to", "c", "--export", run / "run.json")
     monkeypatch.setitem(sys.modules, "onnx", None)
-    assert "onnx is needed: pip install" in refused("--to", "onnx", "--export", out)
+    assert "needs the package onnx: pip install" in refused("--to", "onnx", "--export", out)
     assert asked.times == 0
     assert not out.exists()
 
@@ -207,10 +207,10 @@ def test_an_impossible_export_is_refused_before_anything_is_learned(tmp_path, el
 def test_ask_refuses_settings(tmp_path, elsewhere, capsys):
     task, plant = elsewhere
     vfpilco.tell(tmp_path / "run", task, [explored(task, plant, 0)], **SMALL)
-    for words in (["--basis-functions", "9"], ["--m_u=2"]):
+    for flag, words in (("--basis-functions", ["--basis-functions", "9"]), ("--m-u", ["--m_u=2"])):
         assert main(["ask", str(tmp_path / "run"), *words]) == 2
         expected = "is a setting, and a run keeps those it was started with: give it to the vfpilco tell"
-        assert f"{words[0]} {expected}" in one_sentence(capsys.readouterr().err)
+        assert f"{flag} {expected}" in one_sentence(capsys.readouterr().err)
 
 
 def test_runs_elsewhere_are_listed_with_what_they_wait_for(tmp_path, elsewhere, monkeypatch, capsys):
@@ -222,7 +222,7 @@ def test_runs_elsewhere_are_listed_with_what_they_wait_for(tmp_path, elsewhere, 
         assert main(["runs", str(tmp_path), "--json"]) == 0
         return json.loads(capsys.readouterr().out)[0]["state"]
 
-    assert state() == "told"
+    assert state() == "ready"
     write_arrays(run / "checkpoint.safetensors", {"a": np.zeros(1)}, {})
     assert state() == "interrupted"
     (run / "checkpoint.safetensors").unlink()

@@ -99,19 +99,14 @@ def open_run(path: str | Path, given: str | None = None) -> tuple[RunFolder, Tas
     return RunFolder(path, task.settings), task
 
 
-def with_plant(task: Task, plant: str) -> Task:
-    """The task with another plant, at an address."""
-    return dataclasses.replace(task, machine=dataclasses.replace(task.machine, plant=plant))
-
-
 def on_plant(task: Task, address: str | None, folder: RunFolder | None, say: Callable[[str], None]) -> Task:
     """The task with another plant: the one that is given, or the one that a run remembers."""
     if address is not None:
-        return with_plant(task, address)
+        return dataclasses.replace(task, plant=address)
     plant = None if folder is None else folder.header().plant
-    if plant is None or plant == task.machine.plant:
+    if plant is None:
         return task
     if plant.startswith("gym:") and ":" in plant[4:]:  # Gymnasium would import a module that the folder names
         raise UserError(f"The run was made with the plant {plant[:200]}: name it with --plant, if you trust it.")
     say(f"The plant is {plant[:200]}, as it was for this run.")
-    return with_plant(task, plant)
+    return dataclasses.replace(task, plant=plant)

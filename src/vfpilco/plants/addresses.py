@@ -16,7 +16,7 @@ def find(task: Task) -> Plant:
         UserError: If the task has no plant, or its address is invalid.
         PlantError: If the plant cannot be reached, or is not the one that the task describes.
     """
-    plant = task.machine.plant
+    plant = task.plant or task.machine.plant
     if plant is None:
         raise UserError(
             f"Task {task.name!r} has no plant: name one with --plant, or run its policies elsewhere with vfpilco tell "

@@ -47,7 +47,7 @@ class RunHeader:
     task_file: str | None = None
     """The file that the task was read from; None for a built-in task or one made in Python."""
     plant: str | None = None
-    """The address of the plant, if it has one."""
+    """The address of a plant that replaced the machine's own."""
     settings: dict[str, Any]
     """The settings, described as JSON."""
     seed: int

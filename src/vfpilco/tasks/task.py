@@ -72,6 +72,8 @@ class Task:
     """How many trials a run has by default."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Keyword arguments of `learn` that differ from its defaults for this task, such as `{"steps": 1000}`."""
+    plant: str | None = None
+    """The address of a plant that replaces the machine's own, as with --plant."""
     file: str | None = None
     """The file it was read from."""
 

@@ -78,7 +78,7 @@ class DryRun:
         said = [f"{self.task}: {self.samples} samples of {1e3 / self.wanted_rate:.4g} ms in {self.seconds:.3g} s."]
         if not self.realtime and self.rate > 1.1 * self.wanted_rate:
             said.append(
-                "It runs faster than real time, as a simulation may. For a real machine give the task RealTime."
+                "It runs faster than real time, as a simulation may. For a real machine give the machine a RealTime."
             )
         else:
             late, latest = self.punctuality.late_share or 0.0, 1e3 * (self.punctuality.latest_s or 0.0)

@@ -111,20 +111,20 @@ def begin(plan: Plan, folder: RunFolder, *, external: bool = False) -> None:
 
 def reopen(task: Task, plant: Plant | None, folder: RunFolder, watch: Watcher, given: Given) -> Learner:
     """The learner of the run in `folder`, which is held, where it was interrupted."""
-    header = folder.header()
+    recorded = folder.header()
     if given.trials is not None:
         check_integer("trials", given.trials, 1)
-    then = planned(task, folder, header)
-    header = _checked(task, folder, header, then, given)
+    then = planned(task, folder, recorded)
+    header = _checked(task, folder, recorded, then, given)
     trials = int(header.trials if given.trials is None else given.trials)
     if trials < header.trials:
         raise UserError(f"{folder.path} is a run of {header.trials} trials, got {trials}: give more, not fewer.")
     learner = Learner(dataclasses.replace(then, trials=trials), plant, folder, watch)
     if header.versions != versions() or header.machine != computer():
         watch.note("The run was started with other versions or on another computer: last digits may differ.")
-    address = task.machine.plant if isinstance(task.machine.plant, str) else None
-    now = dataclasses.replace(header, trials=trials, plant=address or header.plant, settings=then.settings.described())
-    if now != header:
+    address = task.plant or header.plant
+    now = dataclasses.replace(header, trials=trials, plant=address, settings=then.settings.described())
+    if now != recorded:
         folder.write_header(now)
     learner.journal.restore(folder)
     if plant is not None and len(learner.result.successes) >= trials:

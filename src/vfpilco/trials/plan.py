@@ -94,11 +94,10 @@ class Plan:
 
     def header(self, *, external: bool = False) -> RunHeader:
         """The run.json of this run; `external` if its trials are executed elsewhere."""
-        plant = self.task.machine.plant
         return RunHeader(
             task=TaskDescription.of(self.task),
             task_file=self.task.file,
-            plant=plant if isinstance(plant, str) else None,
+            plant=self.task.plant,
             settings=self.settings.described(),
             seed=self.seed,
             trials=self.trials,

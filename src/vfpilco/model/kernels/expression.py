@@ -23,7 +23,7 @@ ELEMENTARY: dict[str, Callable[..., Kernel]] = {
 
 
 def parse(text: str) -> Kernel:
-    """The kernel that an expression describes: terms joined by +, each of factors joined by *.
+    """The kernel that an expression describes: terms joined by `+`, each of factors joined by `*`.
 
     Every factor may name the entries it acts on in brackets.
 

@@ -1,0 +1,39 @@
+"""Docstrings of the API: how a name is imported, and attributes without napoleon.
+
+The package is lazy, so the module of a name is not what a user imports. Napoleon would read "Position memory: how many
+positions …" as an attribute of the type "Position memory".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sphinx.application import Sphinx
+
+import vfpilco
+
+_attributes: dict[str, list[str]] = {}
+
+
+def before(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Remember an attribute's docstring; add how a class or function is imported after its first paragraph."""
+    if what in ("attribute", "property"):
+        _attributes[name] = list(lines)
+    elif what in ("class", "function", "exception"):
+        public = next((each for each in vfpilco.__all__ if getattr(vfpilco, each) is thing), None)
+        if public is not None:
+            end = lines.index("") if "" in lines else len(lines)
+            lines[end:end] = ["", f"Import it as ``vfpilco.{public}``.", ""]
+
+
+def after(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Restore an attribute's docstring."""
+    if name in _attributes:
+        lines[:] = _attributes.pop(name)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Connect to autodoc, before and after napoleon, whose priority is 500."""
+    app.connect("autodoc-process-docstring", before, priority=400)
+    app.connect("autodoc-process-docstring", after, priority=600)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
