@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from importlib.metadata import version as installed
@@ -46,6 +47,7 @@ _profile = HERE / "_build" / "ipython" / "profile_default"
 _profile.mkdir(parents=True, exist_ok=True)
 (_profile / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 40\n")
 os.environ["IPYTHONDIR"] = str(_profile.parent)
+logging.getLogger("traitlets").setLevel(logging.WARNING)
 
 # -- API reference ---------------------------------------------------------------------------------------------------
 

@@ -12,13 +12,16 @@ from sphinx.application import Sphinx
 
 import vfpilco
 
+LONG = {"jaxlib._jax.Array": "Array", "jax.Array": "Array"}
+"""Names of types that one does not import, and those that are meant."""
 _attributes: dict[str, list[str]] = {}
 
 
 def before(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Remember an attribute's docstring; add how a class or function is imported after its first paragraph."""
     if what in ("attribute", "property"):
-        _attributes[name] = list(lines)
+        field = lines[:1] and lines[0].startswith("Alias for field number")  # of a named tuple, without a docstring
+        _attributes[name] = [] if field else list(lines)
     elif what in ("class", "function", "exception"):
         public = next((each for each in vfpilco.__all__ if getattr(vfpilco, each) is thing), None)
         if public is not None:
@@ -32,8 +35,20 @@ def after(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: li
         lines[:] = _attributes.pop(name)
 
 
+def signature(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, given: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Short names of types; a protocol is not called."""
+    if what == "class" and getattr(thing, "_is_protocol", False):
+        return "", returned
+    for long, short in LONG.items():
+        given, returned = (text and text.replace(long, short) for text in (given, returned))
+    return given, returned
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect to autodoc, before and after napoleon, whose priority is 500."""
     app.connect("autodoc-process-docstring", before, priority=400)
     app.connect("autodoc-process-docstring", after, priority=600)
+    app.connect("autodoc-process-signature", signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -109,9 +109,7 @@ def test_a_users_component_needs_its_class():
     }
     with pytest.raises(UserError) as refused:
         rebuild(description, CLASSES)
-    assert str(refused.value) == (
-        "'Camera' is not a component of vfpilco: use the task file that defines it (--task)."
-    )
+    assert str(refused.value) == ("'Camera' is not a component of vfpilco: use the task file that defines it (--task).")
     assert rebuild(description, {**CLASSES, **classes({"sensor": mine})}) == mine
     assert rebuild(describe(Camera(1, hidden=4)), classes(mine)).hidden == 4
 

@@ -23,9 +23,7 @@ def test_an_exact_posterior_loses_nothing(exact_model, cartpole_data, held_out):
 
 def test_the_default_projection_loses_next_to_nothing_and_a_coarse_one_much(exact_model, cartpole_data, held_out):
     losses = {
-        inducing: diagnostics.projection_loss(
-            projected(exact_model, cartpole_data, inducing), cartpole_data, held_out
-        )
+        inducing: diagnostics.projection_loss(projected(exact_model, cartpole_data, inducing), cartpole_data, held_out)
         for inducing in (128, 8)
     }
     assert np.all(losses[128].error < 0.02)

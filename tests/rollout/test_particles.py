@@ -122,7 +122,10 @@ def test_gradient_of_the_expected_cost_agrees_with_finite_differences(policy, dr
         for index in chosen:
             h = 1e-5
             up, down = (float(at({**params, name: moved(value, index, s)})[0]) for s in (h, -h))
-            assert derivatives[index] == pytest.approx((up - down) / (2 * h), rel=1e-4, abs=1e-4 * largest), (name, index)
+            assert derivatives[index] == pytest.approx((up - down) / (2 * h), rel=1e-4, abs=1e-4 * largest), (
+                name,
+                index,
+            )
 
 
 def test_expected_cost_sums_over_time_the_mean_over_particles(simulator, model, task):

@@ -195,14 +195,18 @@ def test_kalman_filters_need_to_know_the_sensors_error():
 SMALL = {"particles": 20, "policy": RBF(10), "steps": 4, "inducing": 32}
 
 
+@pytest.fixture(scope="module")
+def velocity_free() -> vfpilco.Result:
+    return vfpilco.learn(vfpilco.task("cartpole"), seed=3, trials=1, **SMALL)
+
+
 @pytest.mark.parametrize("state", [Filtered(), FullState()], ids=repr)
-def test_baselines_go_through_the_same_trial_loop_from_the_same_exploration(state):
-    ours = vfpilco.learn(vfpilco.task("cartpole"), seed=3, trials=1, **SMALL)
-    theirs = vfpilco.learn(vfpilco.task("cartpole"), seed=3, trials=1, state=state, **SMALL)
-    np.testing.assert_array_equal(ours.trials[0].q, theirs.trials[0].q)
-    np.testing.assert_array_equal(ours.trials[0].u, theirs.trials[0].u)
-    assert theirs.rows[1].kind == "policy"
-    assert np.isfinite(theirs.rows[1].cost)
+def test_baselines_go_through_the_same_trial_loop_from_the_same_exploration(state, velocity_free):
+    baseline = vfpilco.learn(vfpilco.task("cartpole"), seed=3, trials=1, state=state, **SMALL)
+    np.testing.assert_array_equal(velocity_free.trials[0].q, baseline.trials[0].q)
+    np.testing.assert_array_equal(velocity_free.trials[0].u, baseline.trials[0].u)
+    assert baseline.rows[1].kind == "policy"
+    assert np.isfinite(baseline.rows[1].cost)
 
 
 def test_the_full_state_needs_a_plant_that_knows_it():

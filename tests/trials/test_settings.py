@@ -7,7 +7,7 @@ import pytest
 
 from vfpilco.common.errors import UserError
 from vfpilco.machines import load
-from vfpilco.model.kernels import SE, Kernel, Linear, Poly
+from vfpilco.model.kernels import SE, Linear, Poly
 from vfpilco.model.noise import CorrelatedNoise, WhiteNoise
 from vfpilco.model.prior_mean import ConstantVelocity, ZeroMean
 from vfpilco.policy.limits import InputLimits
@@ -35,14 +35,18 @@ CHANGED = Settings().replace(
 )
 
 
-def test_the_defaults_are_documented_ones():
+def test_the_defaults_are_the_documented_ones():
     settings = Settings()
     assert settings.state == VelocityFree(m_q=2, m_u=1, encoding="differences")
     assert settings.model == ModelSettings(
         SE() * Poly(1, on=("rates", "inputs")), ConstantVelocity(), CorrelatedNoise(), 128
     )
     assert settings.policy == RBF(200)
-    assert (settings.optimiser.particles, settings.optimiser.steps, settings.optimiser.gradient_decay) == (400, 600, 0.97)
+    assert (settings.optimiser.particles, settings.optimiser.steps, settings.optimiser.gradient_decay) == (
+        400,
+        600,
+        0.97,
+    )
     assert settings.sensor is None
 
 
@@ -69,7 +73,7 @@ def test_settings_of_components_and_complete_groups_can_be_replaced():
 
 
 def test_an_unknown_setting_is_rejected_with_a_suggestion():
-    with pytest.raises(UserError, match="There is no setting called 'stepps': did you mean 'steps'?"):
+    with pytest.raises(UserError, match="There is no setting called 'stepps': did you mean 'steps'"):
         Settings().replace(stepps=3)
     with pytest.raises(UserError, match="There is no setting called 'm_q'"):
         Settings().replace(state=FullState(), m_q=1)
@@ -98,8 +102,7 @@ def test_an_unknown_setting_is_rejected_with_a_suggestion():
         ({"inducing": 4}, r"inducing must be 0 \(always exact\) or at least 8, got 4"),
         ({"m_q": 0}, "m_q must be an integer of at least 1, got 0"),
         ({"encoding": "naive"}, "There is no encoding called 'naive'"),
-        ({"state": Filtered(), "online": None}, "online"),
-    ][:-1],
+    ],
 )
 def test_an_impossible_value_is_rejected_in_a_sentence(changes, message):
     with pytest.raises(UserError, match=message) as refused:
@@ -136,8 +139,6 @@ class Matern(SE):
 
     smoothness: float = 1.5
 
-    __repr__ = Kernel.__repr__
-
 
 def test_settings_with_a_users_component_need_its_class():
     settings = Settings().replace(kernel=Matern(smoothness=2.5) + Linear(), sensor=GaussianNoise((1e-3, 2e-3)))
@@ -149,7 +150,11 @@ def test_settings_with_a_users_component_need_its_class():
 
 @pytest.mark.parametrize(
     "description",
-    [{"type": "SE", "on": []}, {"type": "Settings", "speed": 3}, {"type": "Settings", "optimiser": {"type": "RBF", "x": 1}}],
+    [
+        {"type": "SE", "on": []},
+        {"type": "Settings", "speed": 3},
+        {"type": "Settings", "optimiser": {"type": "RBF", "x": 1}},
+    ],
 )
 def test_a_description_of_something_else_is_rejected_in_a_sentence(description):
     with pytest.raises(UserError, match="These are not settings of this version"):

@@ -19,6 +19,12 @@ def names() -> list[str]:
 def load(name: str) -> Task:
     """The built-in task called `name`, or the one in a file of that name, which is executed.
 
+    Args:
+        name: One of `names()`, or the path of a Python file that calls its task `task`.
+
+    Returns:
+        The task.
+
     Raises:
         UserError: If there is no such task.
 

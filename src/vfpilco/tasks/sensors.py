@@ -42,7 +42,16 @@ class Sensor(Protocol):
         return ()
 
     def measure(self, memory: Any, q: Any, noise: Any) -> tuple[Any, Any]:
-        """The measured positions for the true positions `q` (…, d_q), and the memory after this sample."""
+        """Measure once.
+
+        Args:
+            memory: What `begin`, or this method at the sample before, returned.
+            q: The true positions (…, d_q).
+            noise: The random numbers of this sample, from `noise`.
+
+        Returns:
+            The measured positions (…, d_q), and the memory after this sample.
+        """
         ...
 
     def observe(self, memory: Any, q: np.ndarray, random: Random) -> tuple[np.ndarray, Any]:

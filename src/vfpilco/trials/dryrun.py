@@ -107,6 +107,18 @@ def dry_run(task: Task, limits: InputLimits | None = None, seed: int = 0, watch:
         limits: How carefully the exploration would use the inputs.
         seed: Fixes the exploration.
         watch: Is asked before the plant is reset.
+
+    Returns:
+        Rate, lateness, noise and movement, how far the exploration would go, and problems to fix before learning.
+
+    Raises:
+        UserError: If the task cannot be learned.
+        PlantError: If the plant fails.
+
+    Example:
+        >>> import vfpilco
+        >>> vfpilco.dry_run(vfpilco.task("cartpole")).problems
+        ()
     """
     configure()
     task.check()

@@ -57,6 +57,11 @@ def tell(
 
     Raises:
         UserError: If there is no trial, or one that the run already has.
+
+    Example:
+        >>> from vfpilco.recordings.logs import read_log
+        >>> trial, findings = read_log(Path("first.csv"), task)  # doctest: +SKIP
+        >>> vfpilco.tell("runs/bench", task, [trial])  # doctest: +SKIP
     """
     configure()
     task.check()
@@ -110,8 +115,16 @@ def ask(
         settings: All settings; they may change until the first policy.
         **changes: Single settings, as for `learn`; likewise.
 
+    Returns:
+        The policy, the trial that it is for, and what that trial is expected to cost.
+
     Raises:
         UserError: If no trial was added yet, or settings change after the first policy.
+
+    Example:
+        >>> asked = vfpilco.ask("runs/bench", task)  # doctest: +SKIP
+        >>> asked.policy([0.0, 0.0])  # doctest: +SKIP
+        array([-1.69])
     """
     configure()
     folder, watch = RunFolder(run, task.settings, changes), watch or Watcher()

@@ -87,7 +87,16 @@ class Kernel(Protocol):
         ...
 
     def cross(self, params: Params, x: Rows, z: Points) -> Cross:
-        """k(x, z) for every pair of rows."""
+        """k(x, z) for every pair of rows.
+
+        Args:
+            params: Hyperparameters, structured as the centre of `hyperprior`.
+            x: GP inputs (M, d_x).
+            z: Points (U, d_x).
+
+        Returns:
+            The covariances (M, U).
+        """
         ...
 
     def gradient(self, params: Params, x: Rows, z: Points, c: Weights, others: Cross | None = None) -> Rows:

@@ -104,4 +104,4 @@ class Sum(Kernel):
 
 def _first_lengthscales(kernels: tuple[Kernel, ...], params: Params) -> np.ndarray | None:
     found = (kernel.lengthscales(p) for kernel, p in zip(kernels, params, strict=True))
-    return next((lengthscales for lengthscales in found if lengthscales is not None), None)
+    return next((np.asarray(lengthscales) for lengthscales in found if lengthscales is not None), None)
