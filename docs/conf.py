@@ -48,6 +48,8 @@ _profile.mkdir(parents=True, exist_ok=True)
 (_profile / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 40\n")
 os.environ["IPYTHONDIR"] = str(_profile.parent)
 logging.getLogger("traitlets").setLevel(logging.WARNING)
+# With settings this small most of the time is compiling.
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0".strip()
 
 # -- API reference ---------------------------------------------------------------------------------------------------
 

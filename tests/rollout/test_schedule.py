@@ -4,6 +4,8 @@ import jax
 import numpy as np
 import pytest
 
+from vfpilco.model.kernels import SE
+from vfpilco.model.posterior import Posterior
 from vfpilco.policy.base import PolicyInputs
 from vfpilco.policy.rbf import RBF
 from vfpilco.rollout.optimise import Optimisation
@@ -19,8 +21,10 @@ def simulator(dynamics, task) -> Simulator:
 
 
 def optimisation(simulator: Simulator, **settings) -> Optimisation:
-    """The start of an optimisation; its posterior is not used."""
-    return Optimisation(simulator, None, OptimiserSettings(particles=4, **settings), jax.random.key(0))  # pyright: ignore
+    """An optimisation that is never run: nothing depends on its posterior."""
+    params = {"log_lengthscales": np.zeros((2, 9)), "log_scale": np.zeros(2)}
+    posterior = Posterior(SE(), params, np.zeros((2, 1, 9)), np.zeros((2, 1)), np.zeros((2, 1, 1)), np.ones(2))
+    return Optimisation(simulator, posterior, OptimiserSettings(particles=4, **settings), jax.random.key(0))
 
 
 def test_phases_have_smaller_steps_and_less_dropout_one_after_the_other():

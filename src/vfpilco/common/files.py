@@ -40,7 +40,7 @@ class Damaged(UserError):
 
 
 def write_file(path: Path, content: bytes | str) -> None:
-    """Write `content` to `path` atomically: a reader, or a crash, finds the old file or the new one, nothing between."""
+    """Write `content` to `path` atomically: a reader or a crash finds either the old file or the new one."""
     data = content.encode() if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")

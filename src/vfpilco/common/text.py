@@ -11,7 +11,7 @@ def count(number: int, thing: str) -> str:
 
 
 def readable(value: float, digits: int = 4) -> str:
-    """A number with `digits` significant digits; integers of up to nine digits are written out, and zero has no sign."""
+    """A number with `digits` significant digits; integers of up to nine are written out, and zero has no sign."""
     text = f"{value + 0.0:.{digits}g}"
     if "e+" in text and abs(value) < 1e9:
         text = f"{value:.0f}"

@@ -125,7 +125,7 @@ def fit(
     least = np.zeros_like(y_scale) if least_noise is None else np.asarray(least_noise) / y_scale
     standardised = target / y_scale
     starts: list[tuple[Evidence, Hyperparameters | None]] = []
-    for j, column in enumerate(standardised.T):
+    for j in range(len(y_scale)):
         evidence = Evidence(kernel, kinds, data.x, standardised[:, j], padding, least[j], covariances[j])
         if previous is not None:
             starts.append((evidence, _rescaled(previous, j, y_scale[j])))

@@ -44,7 +44,9 @@ class Model:
     def lengthscales(self) -> np.ndarray:
         """The lengthscales of each joint's GP, in the units of x̃: of its first kernel that has some."""
         found = self.kernel.lengthscales(self.hyperparameters.kernel)
-        return np.full((self.posterior.joints, self.posterior.z.shape[2]), np.inf) if found is None else np.asarray(found)
+        return (
+            np.full((self.posterior.joints, self.posterior.z.shape[2]), np.inf) if found is None else np.asarray(found)
+        )
 
     @property
     def rounding(self) -> np.ndarray:

@@ -38,7 +38,7 @@ def _whitened(whitener: np.ndarray, array: np.ndarray) -> np.ndarray:
 def projected(
     k_zz: np.ndarray, k_zx: np.ndarray, y: np.ndarray, noise: float, rank: int, whitener: np.ndarray | None = None
 ) -> Arrays:
-    """The posterior projected on inducing points, its variance on the `rank` directions that the data determine best."""
+    """The posterior projected on inducing points, its variance on the `rank` best determined directions."""
     if whitener is not None:
         k_zx, y = _whitened(whitener, k_zx.T).T, _whitened(whitener, y)
     lower, added = regularised_cholesky(k_zz)

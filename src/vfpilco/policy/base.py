@@ -103,8 +103,8 @@ class BoundPolicy(Policy):
     def layers(self, params: Params) -> Chains:
         """Not available for a policy of another kind."""
         raise UserError(
-            f"A policy of class {type(self).__name__} cannot be exported: give the class a method `layers` that returns "
-            "it as vfpilco.policy.layers, or use it in Python with LearnedPolicy."
+            f"A policy of class {type(self).__name__} cannot be exported: give the class a method `layers` that "
+            "returns it as vfpilco.policy.layers, or use it in Python with LearnedPolicy."
         )
 
 

@@ -50,5 +50,5 @@ class InputLimits:
         return Slew(tuple(float(self.slew * limit) for limit in limits)) if self.slew else None
 
     def share(self, trial: int) -> float:
-        """The fraction of u_max that a trial may use: `gentle` in the exploration (trial 0), 1 from the third one on."""
+        """The fraction of u_max that a trial may use: `gentle` in the exploration (trial 0), 1 from the third on."""
         return self.gentle + (1 - self.gentle) * min(trial / RAMP_TRIALS, 1.0)

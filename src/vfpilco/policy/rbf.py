@@ -71,7 +71,7 @@ class RBF(BoundPolicy):
         return jnp.where(kept, 1 / (1 - rate), 0).astype(dtype)
 
     def learning_rates(self, params: Params, limits: np.ndarray, errors: np.ndarray | None) -> Params:
-        """Fractions of u_max: weights act together with all others near by, so theirs are smaller than those of gains."""
+        """Fractions of u_max: neighbouring weights act together, so their rates are smaller than those of gains."""
         rates = super().learning_rates(params, limits, errors)
         for name, share in (("weights", WEIGHT_RATE), ("gains", 1.0)):
             if name in rates:

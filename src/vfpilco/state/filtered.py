@@ -235,7 +235,7 @@ def _std(used: Filter, signals: Signals) -> tuple[float, ...]:
     """The sensor's standard deviation, which some filters need."""
     if signals.std is None and used.needs_std:
         raise UserError(
-            "The sensor's error is unknown, and a Kalman filter needs it: give the sensor a method error_std, or choose "
-            "low-pass filters."
+            "The sensor's error is unknown, and a Kalman filter needs it: give the sensor a method error_std, or "
+            "choose low-pass filters."
         )
     return signals.std or (0.0,) * signals.d_q

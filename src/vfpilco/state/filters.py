@@ -63,7 +63,7 @@ class LowPass:
 
 @dataclass(frozen=True)
 class Kalman:
-    """Stationary Kalman filters online and Rauch-Tung-Striebel smoothers offline, for motion with random acceleration."""
+    """Stationary Kalman filters online, Rauch-Tung-Striebel smoothers offline, for motion with random acceleration."""
 
     acceleration: float = 20.0
     """Standard deviation of the acceleration, in units of a position per s²."""

@@ -54,7 +54,7 @@ class Memory:
 
     @property
     def start(self) -> np.ndarray:
-        """What each row is after the first measurement, as a fraction of it: at rest there, filters without a velocity."""
+        """What each row is after the first measurement, as a fraction of it: at rest, filters without a velocity."""
         return np.array([1.0] * self.window + [float(i == 0) for i in range(self.filters)])
 
 
