@@ -88,3 +88,12 @@ def test_sensors_can_be_used_as_constants_of_compiled_code(sensor):
     expected = sensor.noise(JaxRandom(jax.random.key(0), "float64"), q.shape)
     for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_timing_jitter_on_a_plant_keeps_the_rounding_of_its_sensor():
+    sensor, random = TimingJitter(Quantised((0.1,)), 0.5), NumpyRandom(np.random.default_rng(0))
+    q = np.array([0.33])
+    at_rest, memory = sensor.observe(sensor.begin(q), q, random)
+    assert at_rest.tolist() == pytest.approx([0.3])
+    moved, _ = sensor.observe(memory, q + 1.0, random)
+    assert moved[0] != pytest.approx(1.3)

@@ -159,6 +159,12 @@ class TimingJitter(Sensor):
         measured, inner = self.sensor.measure(inner, q, error)
         return measured + late[..., None] * (q - before) * self._mask(q.shape[-1], q.dtype), (inner, q)
 
+    def observe(self, memory: Any, q: np.ndarray, random: Random) -> tuple[np.ndarray, Any]:
+        inner, before = memory
+        measured, inner = self.sensor.observe(inner, q, random)
+        late = self.std * np.asarray(random.normal(q.shape[:-1]))
+        return measured + late[..., None] * (q - before) * self._mask(q.shape[-1], q.dtype), (inner, q)
+
     def error_std(self, q: np.ndarray) -> np.ndarray | None:
         own = self.sensor.error_std(q)
         if own is None:
