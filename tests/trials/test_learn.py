@@ -60,7 +60,7 @@ def small_run(tmp_path_factory):
 def test_a_run_goes_through_the_three_phases_for_every_trial(small_run):
     _, _, watch = small_run
     names = [name for trial, name in watch.phases if trial == 2]
-    assert names == ["learning the model", "improving the policy", "predicting", "running on the plant"]
+    assert names == ["learning the model", "optimising the policy", "predicting", "running on the plant"]
     assert [row.kind for row in watch.rows] == ["explore", "policy", "policy"]
     assert watch.steps[-1][0] == watch.steps[-1][1] == SMALL["steps"]
 
