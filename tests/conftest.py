@@ -14,7 +14,8 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # with several workers the first pr
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
 
 # Most of a test's time is compiling, for a moment's work.
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0".strip()
+FAST = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FAST}".strip()
 
 # Programs started from here react to Ctrl-C, also when these tests run in the background of a shell.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

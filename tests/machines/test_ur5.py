@@ -206,6 +206,7 @@ def test_a_reference_of_another_length_is_rejected(ur5_task):
         short.check()
 
 
+@pytest.mark.long
 def test_a_run_on_the_arm_can_be_evaluated_and_drawn(ur5_task, tmp_path, capsys):
     settings = {"steps": 4, "particles": 4, "basis_functions": 5, "inducing": 16}
     out = tmp_path / "run"

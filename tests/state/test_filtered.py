@@ -253,6 +253,7 @@ def test_the_example_separates_the_errors_of_the_filter():
     np.testing.assert_allclose((noise - none)[1, 3:-3].std(0), np.array(NOISE) / H / 2, rtol=0.5)
 
 
+@pytest.mark.long
 def test_the_example_learns_and_explains_its_arguments(tmp_path):
     command = [sys.executable, str(FILTERS)]
     tiny = ["--trials", "1", "--steps", "12", "--particles", "4", "--basis-functions", "5", "--inducing", "16"]

@@ -149,6 +149,7 @@ assert not done.failed, done.failed
 """
 
 
+@pytest.mark.long
 def test_ray_gives_the_same_numbers_on_more_than_one_worker(made, tmp_path):
     _, folder, _ = made
     program = ON_RAY.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
@@ -245,6 +246,7 @@ def test_a_stopped_worker_can_be_resumed(number, made, tmp_path):
 # -- what studies keep of their runs -----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_ball_study_tries_every_policy_from_ten_starts(tmp_path):
     pms = next(c for c in ballplate.BALL.configurations if c.name == "pms")
     quick = (Configuration("default", TINY), Configuration("pms", {**pms.settings, **TINY}))
@@ -264,6 +266,7 @@ def test_ball_study_tries_every_policy_from_ten_starts(tmp_path):
     assert (tmp_path / "ballplate.png").read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.long
 def test_furuta_study_keeps_the_particles_that_predicted_the_last_trial(tmp_path):
     study = dataclasses.replace(
         furuta.SWING_UP, trials=1, configurations=(Configuration("default", TINY),), particles=3

@@ -60,6 +60,7 @@ def interrupted(q):
     raise KeyboardInterrupt
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fault", "words"),
     [

@@ -147,6 +147,7 @@ def test_the_same_seed_gives_identical_files_and_another_seed_does_not(small_run
     assert (folder.path / "trials/000.csv").read_bytes() != (tmp_path / "other/trials/000.csv").read_bytes()
 
 
+@pytest.mark.long
 def test_the_exploration_does_not_depend_on_the_settings_of_the_method(small_run, tmp_path):
     _, folder, _ = small_run
     state = VelocityFree(m_q=1, m_u=0)
@@ -158,8 +159,8 @@ def test_the_exploration_does_not_depend_on_the_settings_of_the_method(small_run
     "settings",
     [
         {"m_q": 1, "m_u": 0},
-        {"encoding": "positions", "m_q": 3, "m_u": 2},
-        {"state": VelocityFree(3, 2)},
+        pytest.param({"encoding": "positions", "m_q": 3, "m_u": 2}, marks=pytest.mark.long),
+        pytest.param({"state": VelocityFree(3, 2)}, marks=pytest.mark.long),
         {"policy": MLP(15)},
     ],
 )
@@ -174,12 +175,14 @@ def test_a_kernel_on_features_that_the_task_does_not_have_is_refused_before_the_
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long
 def test_a_run_in_float64_with_an_exact_posterior_learns():
     task = dataclasses.replace(vfpilco.task("cartpole"), horizon=20)
     result = vfpilco.learn(task, trials=1, **{**SMALL, "precision": "float64", "inducing": 0, "prior_mean": ZeroMean()})
     assert result.policy.params["weights"].dtype == np.float64
 
 
+@pytest.mark.long
 def test_float64_is_used_where_float32_is_not_precise_enough(monkeypatch):
     task = dataclasses.replace(vfpilco.task("cartpole"), horizon=20)
     monkeypatch.setattr(models, "MOST_ROUNDING", 0.0)

@@ -86,6 +86,7 @@ def test_added_trials_replace_the_exploration_of_a_plant(tmp_path, elsewhere):
     assert result.rows[2].model.posterior.points == 2 * 88
 
 
+@pytest.mark.long
 def test_settings_may_change_until_the_first_policy_and_policies_may_exceed_the_planned_trials(tmp_path, elsewhere):
     task, plant = elsewhere
     run, short = tmp_path / "run", dataclasses.replace(task, trials=1)
