@@ -5,12 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from folders import TINY_FLAGS
 
 import vfpilco
 from vfpilco.cli.main import main
 from vfpilco.trials.options import Options
-
-SMALL = ["--particles", "20", "--basis-functions", "10", "--steps", "3", "--inducing", "32", "--trials", "1"]
 
 
 def refuse(capsys, argv):
@@ -48,7 +47,7 @@ def run(tmp_path_factory):
     """A small run made by the real program."""
     folder = tmp_path_factory.mktemp("cli") / "a"
     command = [sys.executable, "-m", "vfpilco", "learn", "cartpole", "--seed", "3", "--out", str(folder), "--json"]
-    done = subprocess.run([*command, *SMALL], capture_output=True, text=True, timeout=300, check=True)
+    done = subprocess.run([*command, *TINY_FLAGS], capture_output=True, text=True, timeout=300, check=True)
     return folder, json.loads(done.stdout)
 
 
@@ -93,12 +92,12 @@ def test_a_task_has_its_own_number_of_trials(name, trials, capsys):
 
 
 def test_human_display_ends_with_table_and_places(tmp_path):
-    command = [sys.executable, "-m", "vfpilco", "learn", "cartpole", "--out", str(tmp_path / "a"), *SMALL]
+    command = [sys.executable, "-m", "vfpilco", "learn", "cartpole", "--out", str(tmp_path / "a"), *TINY_FLAGS]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert "predicted cost (95 % band)" in done.stdout
     assert f"run       {tmp_path / 'a'}\n" in done.stdout
     quiet = subprocess.run(
-        [*command[: -len(SMALL) - 1], str(tmp_path / "b"), *SMALL, "--quiet"],
+        [*command[: -len(SMALL) - 1], str(tmp_path / "b"), *TINY_FLAGS, "--quiet"],
         capture_output=True,
         text=True,
         timeout=300,
@@ -197,7 +196,7 @@ def test_the_wheel_works_outside_the_checkout(tmp_path):
         capture_output=True,
         timeout=300,
     )
-    learn = ["learn", "cartpole", "--out", "run", "--quiet", *SMALL]
+    learn = ["learn", "cartpole", "--out", "run", "--quiet", *TINY_FLAGS]
     code = f"import vfpilco, sys; from vfpilco.cli.main import main; print(vfpilco.__file__); sys.exit(main({learn}))"
     done = subprocess.run(
         [sys.executable, "-c", code],

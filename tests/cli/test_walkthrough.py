@@ -21,7 +21,7 @@ from vfpilco.trials.punctuality import Punctuality
 ROOT = Path(__file__).parents[2]
 TEXT = next((ROOT / "docs").rglob("your-machine.md")).read_text()
 SHELL = [block.strip().splitlines() for block in re.findall(r"```sh\n(.*?)```", TEXT, flags=re.S)]
-QUICK = "--trials 1 --steps 4 --particles 4 --basis-functions 5 --inducing 16"
+QUICK = "--trials 1 --steps 4 --particles 4 --basis-functions 5 --inducing 32"
 
 
 def command(line: str, more: str = "") -> list[str]:

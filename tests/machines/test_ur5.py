@@ -208,7 +208,7 @@ def test_a_reference_of_another_length_is_rejected(ur5_task):
 
 @pytest.mark.long
 def test_a_run_on_the_arm_can_be_evaluated_and_drawn(ur5_task, tmp_path, capsys):
-    settings = {"steps": 4, "particles": 4, "basis_functions": 5, "inducing": 16}
+    settings = {"steps": 4, "particles": 4, "basis_functions": 5, "inducing": 32}
     out = tmp_path / "run"
     result = vfpilco.learn(ur5_task, seed=0, trials=1, out=out, **settings)
     assert result.rows[-1].measures["end-effector error"] > 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
-from folders import one_sentence
+from folders import TINY_FLAGS, one_sentence
 from gymnasium.utils.env_checker import check_env
 from variants import variant
 
@@ -24,7 +24,6 @@ from vfpilco.tasks.plant import Closeable, EndsEarly, Plant
 from vfpilco.trials.execute import connect, execute
 
 PENDULUM = Path(__file__).parents[2] / "examples/pendulum.py"
-TINY = ["--trials", "1", "--steps", "4", "--particles", "4", "--basis-functions", "5", "--inducing", "16"]
 
 
 def pendulum(**changes):
@@ -67,7 +66,7 @@ def test_another_plant_can_be_used_for_a_task(capsys, tmp_path):
 
 def test_a_run_remembers_which_plant_was_used(capsys, tmp_path):
     run = tmp_path / "a"
-    assert main(["learn", str(PENDULUM), "--plant", "gym:Pendulum-v1", "--out", str(run), "--quiet", *TINY]) == 0
+    assert main(["learn", str(PENDULUM), "--plant", "gym:Pendulum-v1", "--out", str(run), "--quiet", *TINY_FLAGS]) == 0
     folder = RunFolder(run)
     assert folder.header().plant == "gym:Pendulum-v1"
     capsys.readouterr()

@@ -156,6 +156,6 @@ def test_inputs_after_histories_are_those_of_the_policy_called_sample_by_sample(
 
 def test_the_command_of_a_run_repeats_it(run, task):
     source = Source(RunFolder(run), task)
-    flags = "--particles 4 --steps 12 --inducing 16 --basis-functions 5"
+    flags = "--particles 4 --steps 12 --inducing 32 --basis-functions 5"
     assert source.command == f"vfpilco learn cartpole --seed 0 --trials 1 {flags}"
     assert isinstance(source.trial(0), Trial)

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from folders import SIZES, TINY_FLAGS
 from scipy.signal import butter, filtfilt, lfilter
 
 import vfpilco
@@ -192,7 +193,7 @@ def test_kalman_filters_need_to_know_the_sensors_error():
     assert Filtered().bind(unknown).signals.std is None
 
 
-SMALL = {"particles": 20, "policy": RBF(10), "steps": 4, "inducing": 32}
+SMALL = {"steps": 4, **SIZES}
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +257,7 @@ def test_the_example_separates_the_errors_of_the_filter():
 @pytest.mark.long
 def test_the_example_learns_and_explains_its_arguments(tmp_path):
     command = [sys.executable, str(FILTERS)]
-    tiny = ["--trials", "1", "--steps", "12", "--particles", "4", "--basis-functions", "5", "--inducing", "16"]
+    tiny = TINY_FLAGS
     done = subprocess.run([*command, "none", "--out", str(tmp_path / "run"), "--quiet", *tiny], timeout=120)
     assert done.returncode == 0
     assert (tmp_path / "run" / "policy.safetensors").exists()

@@ -26,7 +26,7 @@ from vfpilco.studies.worker import Order
 from vfpilco.studies.worker import main as main_of_worker
 from vfpilco.trials.settings import Settings
 
-TINY = {"steps": 4, "particles": 8, "basis_functions": 5, "inducing": 16}
+TINY = {"steps": 4, "particles": 4, "basis_functions": 5, "inducing": 32}
 
 
 def tiny(*names: str, **settings: object) -> Study:

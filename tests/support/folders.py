@@ -13,9 +13,12 @@ from vfpilco.common import files
 from vfpilco.policy.rbf import RBF
 from vfpilco.storage import checkpoints, trialfile
 
-TINY: dict[str, Any] = {"trials": 1, "steps": 12, "particles": 4, "policy": RBF(5), "inducing": 16}
+SIZES: dict[str, Any] = {"particles": 4, "policy": RBF(5), "inducing": 32}
+"""The sizes of arrays in small runs: the same in all tests, so that they are compiled once."""
+TINY: dict[str, Any] = {"trials": 1, "steps": 12, **SIZES}
 """Keyword arguments of `learn` for a run that takes about a second once everything is compiled."""
-TINY_FLAGS = ["--trials", "1", "--steps", "12", "--particles", "4", "--basis-functions", "5", "--inducing", "16"]
+SIZE_FLAGS = ["--particles", "4", "--basis-functions", "5", "--inducing", "32"]
+TINY_FLAGS = ["--trials", "1", "--steps", "12", *SIZE_FLAGS]
 """The same for the command line."""
 
 

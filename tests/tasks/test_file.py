@@ -9,15 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from folders import one_sentence
+from folders import TINY_FLAGS, one_sentence
 
 import vfpilco
 from vfpilco.cli.main import main
 from vfpilco.common.errors import number_tuple
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.trials.options import RENAMED, options_of
-
-TINY = ["--trials", "1", "--steps", "4", "--particles", "4", "--basis-functions", "5", "--inducing", "16"]
 
 
 def refused(capsys, argv) -> str:
@@ -35,7 +33,7 @@ def test_the_template_is_written_once_and_can_be_learned_without_changes(tmp_pat
     before = Path("my_rig.py").read_bytes()
     assert "exists already" in refused(capsys, ["new", "my_rig.py"])
     assert Path("my_rig.py").read_bytes() == before
-    assert main(["learn", "my_rig.py", "--out", "run", "--json", *TINY]) == 0
+    assert main(["learn", "my_rig.py", "--out", "run", "--json", *TINY_FLAGS]) == 0
     output = json.loads(capsys.readouterr().out)
     assert [row["kind"] for row in output["results"]] == ["explore", "policy"]
     header = RunFolder("run").header()
@@ -84,7 +82,7 @@ def test_a_missing_file_or_a_wrong_name_is_reported(tmp_path, capsys, monkeypatc
 def test_a_file_inside_a_run_folder_is_never_executed(tmp_path, capsys):
     file, run = tmp_path / "rig.py", tmp_path / "run"
     assert main(["new", str(file)]) == 0
-    assert main(["learn", str(file), "--out", str(run), "--quiet", *TINY]) == 0
+    assert main(["learn", str(file), "--out", str(run), "--quiet", *TINY_FLAGS]) == 0
     folder = RunFolder(run)
     (run / "evil.py").write_text("raise SystemExit('executed')\n")
     folder.write_header(dataclasses.replace(folder.header(), task_file=str(run / "evil.py")))
@@ -114,7 +112,7 @@ task = dataclasses.replace(base, machine=machine)
 def test_a_run_whose_plant_failed_can_be_resumed_with_a_corrected_task(tmp_path, capsys):
     file = tmp_path / "rig.py"
     file.write_text(RIG)
-    error = refused(capsys, ["learn", file, "--out", tmp_path / "a", *TINY])
+    error = refused(capsys, ["learn", file, "--out", tmp_path / "a", *TINY_FLAGS])
     assert "(AssertionError: cable, rig.py line 7): fix it." in error
     assert "The 5 samples until then are kept" in error
     again = f"learn {file} --out {tmp_path / 'a'} --resume"
@@ -129,7 +127,17 @@ def test_a_run_whose_plant_failed_can_be_resumed_with_a_corrected_task(tmp_path,
 
 
 def test_wait_asks_before_every_trial(tmp_path):
-    command = [sys.executable, "-m", "vfpilco", "learn", "cartpole", "--wait", "--out", str(tmp_path / "a"), *TINY]
+    command = [
+        sys.executable,
+        "-m",
+        "vfpilco",
+        "learn",
+        "cartpole",
+        "--wait",
+        "--out",
+        str(tmp_path / "a"),
+        *TINY_FLAGS,
+    ]
     done = subprocess.run([*command, "--quiet"], input="\n\n", capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("then press Enter") == 2
@@ -144,7 +152,7 @@ def test_wait_asks_before_every_trial(tmp_path):
 def test_a_run_that_is_older_than_a_setting_is_resumed_without_it(tmp_path):
     run = tmp_path / "a"
     old = ["--jitter", "0", "--gradient-decay", "1", "--noise", "white"]
-    assert main(["learn", "furuta", "--out", str(run), "--quiet", *TINY, *old]) == 0
+    assert main(["learn", "furuta", "--out", str(run), "--quiet", *TINY_FLAGS, *old]) == 0
     task, folder = vfpilco.task("furuta"), RunFolder(run)
     header = folder.header()
     flat = options_of(vfpilco.Settings.from_description(header.settings), task.machine)

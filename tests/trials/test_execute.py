@@ -6,16 +6,17 @@ import dataclasses
 
 import numpy as np
 import pytest
+from folders import SIZES
 from variants import variant
 
 import vfpilco
-from vfpilco import RBF, FullState, RealTime
+from vfpilco import FullState, RealTime
 from vfpilco.machines.cartpole.plant import CartPole
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.storage.trialfile import read_log
 from vfpilco.trials.execute import connect, execute
 
-SMALL = {"particles": 20, "policy": RBF(15), "steps": 6, "inducing": 32}
+SMALL = {"steps": 6, **SIZES}
 
 
 def zero(q):

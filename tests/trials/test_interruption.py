@@ -14,11 +14,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from folders import content, learn, one_sentence
+from folders import SIZE_FLAGS, content, learn, one_sentence
 from resuming import listed_runs
 
-SMALL = ["--trials", "2", "--steps", "60", "--particles", "2", "--basis-functions", "10", "--inducing", "16"]
-SMALL += ["--seed", "4"]
+SMALL = ["--trials", "2", "--steps", "60", "--seed", "4", *SIZE_FLAGS]
 DRIVER = """
 import sys, time
 from vfpilco import __main__

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from folders import SIZES
 from variants import variant
 
 import vfpilco
@@ -21,7 +22,7 @@ from vfpilco.trials.comparison import Comparison
 from vfpilco.trials.learner import Learner
 from vfpilco.trials.plan import Plan
 
-SMALL = {"particles": 20, "policy": RBF(15), "steps": 6, "inducing": 32}
+SMALL = {"steps": 6, **SIZES}
 
 COMPILATIONS = []
 jax.monitoring.register_event_duration_secs_listener(
@@ -132,7 +133,7 @@ def test_only_the_timings_contain_times_and_no_temporary_file_is_left(small_run)
     assert "seconds" not in (folder.path / "results.jsonl").read_text() + (folder.path / "run.json").read_text()
     header = folder.header()
     assert header.seed == 7
-    assert header.settings["optimiser"]["particles"] == 20
+    assert header.settings["optimiser"]["particles"] == 4
     assert header.versions["vfpilco"] == vfpilco.__version__
 
 

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from folders import SIZES
 from variants import variant
 
 import vfpilco
@@ -24,7 +25,7 @@ from vfpilco.trials.execute import Conditions, execute
 from vfpilco.trials.plan import Plan
 from vfpilco.trials.punctuality import Punctuality, undisturbed
 
-SMALL = {"particles": 4, "policy": RBF(5), "steps": 4, "inducing": 16, "shards": 2}
+SMALL = {"steps": 4, **SIZES}
 
 
 class Slow(CartPole):

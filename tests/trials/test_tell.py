@@ -9,11 +9,11 @@ import sys
 import jax
 import numpy as np
 import pytest
-from folders import one_sentence
+from folders import SIZES, one_sentence
 from variants import variant
 
 import vfpilco
-from vfpilco import MLP, RBF, PolicyInputs
+from vfpilco import MLP, PolicyInputs
 from vfpilco.cli.main import main
 from vfpilco.common.files import write_arrays
 from vfpilco.data.results import CostBand
@@ -25,7 +25,7 @@ from vfpilco.trials.execute import connect, execute
 from vfpilco.trials.replay import difference
 from vfpilco.trials.tell import Asked
 
-SMALL = {"particles": 4, "policy": RBF(5), "steps": 6, "inducing": 16}
+SMALL = {"steps": 6, **SIZES}
 
 
 @pytest.fixture(scope="module")

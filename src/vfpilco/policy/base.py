@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -17,18 +20,31 @@ Params = dict[str, Any]
 Bound = TypeVar("Bound", bound="BoundPolicy")
 
 
+@partial(jax.tree_util.register_dataclass, data_fields=["scale", "limits"], meta_fields=["circle", "turns"])
 @dataclass(frozen=True)
 class PolicyInputs:
-    """What a policy has to know about x* and the machine's inputs; fixed after the exploration."""
+    """What a policy has to know about x* and the machine's inputs; fixed after the exploration.
 
-    scale: tuple[float, ...]
+    Units and limits are numbers, or arrays while a policy is optimised: what is compiled does not depend on them.
+    """
+
+    scale: Any
     """The unit of every entry of x*."""
-    limits: tuple[float, ...]
+    limits: Any
     """u_max of every input."""
     circle: tuple[bool, ...] = ()
     """Which entries are sines and cosines, in pairs."""
     turns: tuple[tuple[float, float], ...] = ()
     """Between which angles every pair of sine and cosine starts out; full turns if not given."""
+
+    def arrays(self, dtype: Any) -> PolicyInputs:
+        """Units and limits as arrays; where a policy starts out is left out."""
+        return PolicyInputs(jnp.asarray(self.scale, dtype), jnp.asarray(self.limits, dtype), self.circle)
+
+    @property
+    def template(self) -> PolicyInputs:
+        """The same for any machine with as many of them: units and limits of 1."""
+        return PolicyInputs((1.0,) * len(self.scale), (1.0,) * len(self.limits), self.circle)
 
 
 @runtime_checkable
@@ -108,7 +124,7 @@ class BoundPolicy(Policy):
         )
 
 
-def squash(y: Any, limits: tuple[float, ...]) -> Any:
+def squash(y: Any, limits: Any) -> Any:
     """u_max tanh(y / u_max)."""
     xp = y.__array_namespace__()
     bounds = xp.asarray(limits, dtype=y.dtype)

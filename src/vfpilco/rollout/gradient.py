@@ -13,8 +13,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
 from vfpilco.model.posterior import Posterior
-from vfpilco.policy.base import Params
+from vfpilco.policy.base import Params, PolicyInputs
 from vfpilco.rollout.particles import Simulator
+from vfpilco.rollout.schedule import CHUNK_STEPS, Phase
 
 Tree = TypeVar("Tree")
 
@@ -78,77 +79,98 @@ def mesh(shards: int) -> Mesh:
 
 
 def cost_and_gradient(
-    simulator: Simulator, params: Params, posterior: Posterior, key: Array, particles: int, dropout: Any
+    simulator: Simulator,
+    params: Params,
+    posterior: Posterior,
+    key: Array,
+    particles: int,
+    dropout: Any = None,
+    gradient_decay: Any = 1.0,
 ) -> tuple[Float[Array, ""], Params]:
     """Ĵ(θ) of Eq. 5 and its gradient, over `particles` particles."""
 
     def expected_cost(params: Params) -> Array:
-        return simulator.expected_cost(simulator.rollout(params, posterior, key, particles, dropout))
+        rollout = simulator.rollout(params, posterior, key, particles, dropout, gradient_decay)
+        return simulator.expected_cost(rollout)
 
     return jax.value_and_grad(expected_cost)(params)
 
 
 class Objective(NamedTuple):
-    """What is optimised, apart from the parameters: the model, and the learning-rate multiplier of every parameter."""
+    """What is optimised, apart from the parameters."""
 
     posterior: Posterior
+    """The model."""
+    inputs: PolicyInputs
+    """Units and limits of the policy's inputs."""
     multipliers: Params
+    """The learning-rate multiplier of every parameter."""
 
     @staticmethod
-    def of(posterior: Posterior, params: Params, multipliers: Params | None, shards: int) -> Objective:
+    def of(
+        simulator: Simulator, posterior: Posterior, params: Params, multipliers: Params | None, shards: int
+    ) -> Objective:
         """On every device, in the precision of the parameters; multipliers are 1 if there are none."""
         if multipliers is None:
             multipliers = jax.tree.map(jnp.ones_like, params)
         cast = jax.tree.map(lambda p, multiplier: jnp.asarray(multiplier, p.dtype), params, multipliers)
-        return replicate(Objective(posterior, cast), shards)
+        inputs = simulator.policy.inputs.arrays(jax.tree.leaves(params)[0].dtype)
+        return replicate(Objective(posterior, inputs, cast), shards)
 
 
-@partial(jax.jit, static_argnames=("simulator", "sampling"))
 def gradient_steps(
-    simulator: Simulator,
-    state: AdamState,
-    objective: Objective,
-    schedule: tuple[Float[Array, "steps"], Float[Array, "steps"]],
-    sampling: Sampling,
-) -> tuple[AdamState, Float[Array, "steps"]]:
-    """Make one gradient step per entry of the schedule.
+    simulator: Simulator, state: AdamState, objective: Objective, phase: Phase, sampling: Sampling
+) -> tuple[AdamState, Float[np.ndarray, "steps"]]:
+    """Make gradient steps, at most `CHUNK_STEPS`.
 
     Args:
-        simulator: The particle simulation.
+        simulator: The particle simulation; compiled once for all units and limits of the policy's inputs.
         state: Where the optimisation is.
-        objective: The model, and the learning-rate multipliers.
-        schedule: The learning rate and the dropout rate of every step.
+        objective: The model, units and limits of the policy's inputs, learning-rate multipliers.
+        phase: How many steps, their learning rate and dropout rate; other numbers compile nothing.
         sampling: How the gradient is estimated.
 
     Returns:
         The state after the last step, and the cost at every step.
     """
+    dtype = jax.tree.leaves(state.params)[0].dtype
+    after, costs = _gradient_steps(simulator.template, state, objective, phase.arrays(dtype), sampling)
+    return after, np.asarray(costs)[: phase.steps]
+
+
+@partial(jax.jit, static_argnames=("template", "sampling"))
+def _gradient_steps(
+    template: Simulator, state: AdamState, objective: Objective, phase: Phase, sampling: Sampling
+) -> tuple[AdamState, Float[Array, "most_steps"]]:
     devices = mesh(sampling.shards)
     local, per_shard = sampling.shards // devices.size, sampling.particles // sampling.shards
 
-    def steps(index: Array, state: AdamState, objective: Objective, schedule: tuple[Array, Array]):
-        def one(state: AdamState, scheduled: tuple[Array, Array]) -> tuple[AdamState, Array]:
-            rate, dropout = scheduled
-            key, now = jax.random.split(state.key)
+    def on_device(index: Array, state: AdamState, objective: Objective, phase: Phase):
+        simulator = template.bound(objective.inputs)
+
+        def one(i: Array, now: tuple[AdamState, Array]) -> tuple[AdamState, Array]:
+            state, costs = now
+            key, key_now = jax.random.split(state.key)
 
             def shard(i: Array) -> tuple[Array, Params]:
-                key = jax.random.fold_in(now, i)
-                return cost_and_gradient(simulator, state.params, objective.posterior, key, per_shard, dropout)
+                key = jax.random.fold_in(key_now, i)
+                known = state.params, objective.posterior, key, per_shard
+                return cost_and_gradient(simulator, *known, phase.dropout, phase.decay)
 
             parts = jax.lax.map(shard, index) if local > 1 else jax.tree.map(lambda x: x[None], shard(index[0]))
             cost, gradient = jax.tree.map(lambda x: jax.lax.pmean(x.mean(0), "particles"), parts)
             updates, moments = adam(sampling.clip).update(gradient, state.moments)
-            params = jax.tree.map(lambda p, d, m: p - rate * m * d, state.params, updates, objective.multipliers)
-            return AdamState(params, moments, key), cost
+            params = jax.tree.map(lambda p, d, m: p - phase.rate * m * d, state.params, updates, objective.multipliers)
+            return AdamState(params, moments, key), costs.at[i].set(cost)
 
-        return jax.lax.scan(one, state, schedule)
+        return jax.lax.fori_loop(0, phase.steps, one, (state, jnp.zeros(CHUNK_STEPS, phase.rate.dtype)))  # pyright: ignore
 
     same = PartitionSpec()
     spread = jax.shard_map(
-        steps,
+        on_device,
         mesh=devices,
         in_specs=(PartitionSpec("particles"), same, same, same),
         out_specs=same,
         check_vma=False,
     )
-    return spread(jnp.arange(sampling.shards), state, objective, schedule)
+    return spread(jnp.arange(sampling.shards), state, objective, phase)

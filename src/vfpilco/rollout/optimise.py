@@ -104,7 +104,7 @@ class Optimisation:
         plan, settings = phases(self.settings), self.settings
         now = now or self.start()
         factors = None if self.multipliers is None else self.multipliers(now.adam.params)
-        objective = Objective.of(self.posterior, now.adam.params, factors, settings.shards)
+        objective = Objective.of(self.simulator, self.posterior, now.adam.params, factors, settings.shards)
         chunk = chunk_size(self.simulator, settings)
         while now.phase < len(plan):
             interrupts.check()
@@ -138,12 +138,10 @@ class Optimisation:
     ) -> tuple[AdamState, np.ndarray] | None:
         """The steps of `phase`, drawn again where a cost or parameter is not finite; None if that never helps."""
         settings = self.settings
-        schedule = tuple(np.full(phase.steps, value, settings.precision) for value in (phase.rate, phase.dropout))
         sampling = Sampling(settings.particles, settings.shards, float(settings.clip))
         for retry in range(RETRIES + 1):
             start = adam if retry == 0 else adam._replace(key=jax.random.fold_in(adam.key, retry))
-            after, cost = gradient_steps(self.simulator, start, objective, schedule, sampling)  # pyright: ignore
-            cost = np.asarray(cost)
+            after, cost = gradient_steps(self.simulator, start, objective, phase, sampling)
             if np.all(np.isfinite(cost)) and all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(after.params)):
                 return after, cost
             if retry == 0:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -15,7 +14,7 @@ from jaxtyping import Array, Float
 from vfpilco.common.random import JaxRandom
 from vfpilco.model.dynamics import Dynamics
 from vfpilco.model.posterior import Posterior, predict
-from vfpilco.policy.base import Params, Policy
+from vfpilco.policy.base import Params, Policy, PolicyInputs
 from vfpilco.policy.limits import Slew
 from vfpilco.tasks.start import Start
 
@@ -44,10 +43,17 @@ class Simulator:
     """How fast inputs may change."""
     penalty: tuple[float, ...] | None = None
     """What the square of every input costs during the optimisation."""
-    gradient_decay: float = 1.0
-    """Factor on the gradient per sample that it is propagated back."""
     persistence: float = 0.0
     """Correlation of a particle's model error from one step to the next; 0 draws it anew at every step."""
+
+    @property
+    def template(self) -> Simulator:
+        """What is compiled: the same for any units and limits of the policy's inputs."""
+        return self.bound(self.policy.inputs.template)
+
+    def bound(self, inputs: PolicyInputs) -> Simulator:
+        """The same simulation with other units and limits of the policy's inputs."""
+        return replace(self, policy=self.policy.bind(inputs))
 
     def expected_cost(self, rollout: Rollout) -> Float[Array, ""]:
         """Ĵ(θ) of Eq. 5, plus the penalty on the inputs."""
@@ -56,11 +62,27 @@ class Simulator:
             return cost
         return cost + (rollout.u**2 @ jnp.asarray(self.penalty, rollout.u.dtype)).mean(1).sum()
 
-    def rollout(self, params: Params, posterior: Posterior, key: Array, particles: int, dropout: Any = None) -> Rollout:
+    def rollout(
+        self,
+        params: Params,
+        posterior: Posterior,
+        key: Array,
+        particles: int,
+        dropout: Any = None,
+        gradient_decay: Any = 1.0,
+    ) -> Rollout:
         """Simulate `particles` trajectories; differentiable in `params` by reparametrisation.
 
         At each step (Sec. III-B): q̄_t is measured, u_t = π(x*(q̄)), Δq_t ~ GP(x̃_t) from the true positions; the cost
         is that of the true positions.
+
+        Args:
+            params: The policy's parameters.
+            posterior: The learned dynamics.
+            key: Fixes all randomness.
+            particles: How many trajectories.
+            dropout: The dropout rate; None: no dropout.
+            gradient_decay: Factor on the gradient per sample that it is propagated back.
         """
         dtype, state, sensor = posterior.a.dtype, self.dynamics.state, self.dynamics.sensor
         k_start, k_noise, k_step, k_keep = jax.random.split(key, 4)
@@ -72,9 +94,7 @@ class Simulator:
         r = None if self.reference is None else jnp.asarray(self.reference, dtype)[:, None, :]
 
         def step(carry: Any, drawn: Any) -> tuple[Any, Any]:
-            if self.gradient_decay != 1:
-                carry = decay(carry, self.gradient_decay)
-            x, memory, sensing, measured, before = carry  # pyright: ignore[reportGeneralTypeIssues]
+            x, memory, sensing, measured, before = decay(carry, gradient_decay)
             e, z, goal = drawn
             seen = state.policy_input(memory)
             seen = seen if goal is None else jnp.concatenate([seen, goal - measured[:, : q0.shape[1]]], axis=-1)
@@ -99,8 +119,8 @@ class Simulator:
         return Rollout(q, u, self.cost(q) if r is None else self.cost(q, r))
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(1,))
-def decay(tree: Any, factor: float) -> Any:
+@jax.custom_vjp
+def decay(tree: Any, factor: Any) -> Any:
     """The same arrays; gradients that are propagated back through them are multiplied by `factor`.
 
     On an unstable machine the gradient of a late cost grows with every sample that it is propagated back, until noise
@@ -110,8 +130,8 @@ def decay(tree: Any, factor: float) -> Any:
 
 
 decay.defvjp(
-    lambda tree, factor: (tree, None),
-    lambda factor, _, gradient: (jax.tree.map(lambda g: factor * g, gradient),),
+    lambda tree, factor: (tree, jnp.asarray(factor)),
+    lambda factor, gradient: (jax.tree.map(lambda g: factor.astype(g.dtype) * g, gradient), jnp.zeros_like(factor)),
 )
 
 

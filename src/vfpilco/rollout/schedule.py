@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,12 @@ class Phase(NamedTuple):
     steps: int
     rate: float
     dropout: float
+    decay: float = 1.0
+    """Factor on the gradient per sample that it is propagated back."""
+
+    def arrays(self, dtype: Any) -> Phase:
+        """The same as arrays, for compiled code."""
+        return Phase(np.int32(self.steps), *(np.asarray(value, dtype) for value in self[1:]))  # pyright: ignore
 
     def converged(self, costs: np.ndarray, tolerance: float) -> bool:
         """Whether the cost changed by less than the fraction `tolerance` between the last two fifths of the phase."""
@@ -32,11 +38,11 @@ class Phase(NamedTuple):
 def phases(settings: OptimiserSettings) -> tuple[Phase, ...]:
     """One half, a quarter and a quarter of the steps, each with smaller steps and less dropout than the one before."""
     half, quarter = -(-settings.steps // 2), -(-settings.steps // 4)
-    first, last = settings.learning_rate, settings.final_learning_rate
+    first, last, decay = settings.learning_rate, settings.final_learning_rate, settings.gradient_decay
     planned = (
-        Phase(half, first, settings.dropout),
-        Phase(min(quarter, settings.steps - half), float(np.sqrt(first * last)), settings.dropout / 2),
-        Phase(max(settings.steps - half - quarter, 0), last, 0.0),
+        Phase(half, first, settings.dropout, decay),
+        Phase(min(quarter, settings.steps - half), float(np.sqrt(first * last)), settings.dropout / 2, decay),
+        Phase(max(settings.steps - half - quarter, 0), last, 0.0, decay),
     )
     return tuple(phase for phase in planned if phase.steps)
 

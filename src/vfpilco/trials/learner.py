@@ -16,7 +16,7 @@ from vfpilco.data.watcher import NoteKeeper, Watcher
 from vfpilco.model.dynamics import TrainingSet
 from vfpilco.model.fit import fit
 from vfpilco.model.model import Model
-from vfpilco.policy.base import Params, Policy
+from vfpilco.policy.base import Params, Policy, PolicyInputs
 from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.policy.preparation import policy_inputs, reference_errors
 from vfpilco.rollout.optimise import Optimisation
@@ -140,7 +140,9 @@ class Learner:
 
         def simulated() -> Rollout:
             posterior = model.posterior.cast(model.precision(settings.precision))
-            rollout = _simulate(simulator, learned.params, posterior, self.key_for(trial, 1), settings.particles)
+            inputs = learned.policy.inputs.arrays(posterior.a.dtype)
+            key = self.key_for(trial, 1)
+            rollout = _simulate(simulator.template, inputs, learned.params, posterior, key, settings.particles)
             return Rollout(*map(np.asarray, rollout))  # pyright: ignore[reportArgumentType]
 
         return self.journal.once(PREDICTION, trial, "prediction", simulated)
@@ -228,6 +230,8 @@ class Learner:
         return trial.steps == self.task.horizon or bool(ended)
 
 
-@partial(jax.jit, static_argnames=("simulator", "particles"))
-def _simulate(simulator: Simulator, params: Params, posterior: Any, key: jax.Array, particles: int) -> Rollout:
-    return simulator.rollout(jax.tree.map(jnp.asarray, params), posterior, key, particles)
+@partial(jax.jit, static_argnames=("template", "particles"))
+def _simulate(
+    template: Simulator, inputs: PolicyInputs, params: Params, posterior: Any, key: jax.Array, particles: int
+) -> Rollout:
+    return template.bound(inputs).rollout(jax.tree.map(jnp.asarray, params), posterior, key, particles)

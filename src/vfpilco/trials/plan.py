@@ -77,7 +77,6 @@ class Plan:
             reference=None if task.reference is None else tuple(map(tuple, task.reference.tolist())),
             slew=self.settings.limits.slew_limit(limits),
             penalty=tuple(price / limit**2 for limit in limits.tolist()) if price else None,
-            gradient_decay=float(optimiser.gradient_decay),
             persistence=self.settings.prediction.persistence if predicting else 0.0,
         )
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import jax
-import numpy as np
 
 from vfpilco.model.fit import fit
 from vfpilco.rollout.gradient import Objective, Sampling, begin, gradient_steps
+from vfpilco.rollout.schedule import Phase
 from vfpilco.studies.bench.floor import measure_floor
 from vfpilco.studies.bench.problem import Problem
 from vfpilco.studies.bench.reference import measure_reference
@@ -62,11 +62,11 @@ def measure_step(problem: Problem) -> Step:
     """A gradient step as `learn` makes it."""
     optimiser = problem.settings.optimiser
     params = problem.params(optimiser.precision)
-    objective = Objective.of(problem.projected(), params, None, optimiser.shards)
+    objective = Objective.of(problem.simulator, problem.projected(), params, None, optimiser.shards)
     state = begin(params, jax.random.key(1), optimiser.shards)
-    schedule = tuple(np.full(STEPS, value, optimiser.precision) for value in (1e-3, optimiser.dropout))
+    phase = Phase(STEPS, 1e-3, optimiser.dropout)
     sampling = Sampling(optimiser.particles, optimiser.shards)
-    found = measure(partial(gradient_steps, problem.simulator, state, objective, schedule, sampling))
+    found = measure(partial(gradient_steps, problem.simulator, state, objective, phase, sampling))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     seconds = found.seconds / STEPS
     return Step(seconds, found.compile_seconds, peak, optimiser.particles * problem.simulator.horizon / seconds)
