@@ -130,8 +130,8 @@ def decay(tree: Any, factor: Any) -> Any:
 
 
 decay.defvjp(
-    lambda tree, factor: (tree, jnp.asarray(factor)),
-    lambda factor, gradient: (jax.tree.map(lambda g: factor.astype(g.dtype) * g, gradient), jnp.zeros_like(factor)),
+    lambda tree, factor: (tree, factor),
+    lambda factor, gradient: (jax.tree.map(lambda g: jnp.asarray(factor, g.dtype) * g, gradient), None),
 )
 
 
