@@ -10,10 +10,6 @@ import pytest
 from scipy.stats import kstest
 
 from vfpilco.common.random import JaxRandom
-from vfpilco.model.conditioning import condition
-from vfpilco.model.evidence import Hyperparameters
-from vfpilco.model.kernels import SE
-from vfpilco.model.model import Model
 from vfpilco.policy.base import PolicyInputs
 from vfpilco.policy.mlp import MLP
 from vfpilco.policy.rbf import RBF
@@ -48,17 +44,6 @@ class FixedNoise(Sensor):
     def errors(self, particles: int) -> np.ndarray:
         """The errors of all samples."""
         return np.asarray(self.noise(JaxRandom(None, "float64"), (HORIZON, particles, 2)))
-
-
-@pytest.fixture(scope="module")
-def model(dynamics, explore) -> Model:
-    """GPs of one exploration with typical hyperparameters; not fitted, nothing here depends on that."""
-    data = dynamics.training_set(explore(0))
-    lengthscales = np.array([900.0, 1.5, 3.0, 1.0, 1.2, 1.1, 1.5, 200.0, 150.0])
-    params = {"log_lengthscales": np.log([lengthscales, 0.8 * lengthscales]), "log_scale": np.log([4.0, 3.0])}
-    theta = Hyperparameters(params, np.log([0.2, 0.15]))
-    built, _ = condition(SE(), theta, data, (data.y - data.prior).std(0), None)
-    return Model(SE(), (), theta, built.cast("float64"), len(data.x), (0.0, 0.0))
 
 
 @pytest.fixture(scope="module")

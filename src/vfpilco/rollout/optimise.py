@@ -1,4 +1,8 @@
-"""The policy optimisation of one trial: gradient steps in chunks, until the schedule ends or the cost converges."""
+"""The policy optimisation of one trial: gradient steps in chunks, until the schedule ends or the cost converges.
+
+After every chunk the policy is evaluated on particles that no gradient has seen. The best one is kept; if the cost has
+risen far above it, the optimisation returns to it with smaller steps.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +21,36 @@ from vfpilco.data.watcher import Watcher
 from vfpilco.model.posterior import Posterior
 from vfpilco.policy.base import Params
 from vfpilco.rollout.gradient import AdamState, Objective, Sampling, begin, gradient_steps, replicate
-from vfpilco.rollout.particles import Simulator
+from vfpilco.rollout.horizon import FIRST, Agreement
+from vfpilco.rollout.particles import Simulator, simulate
 from vfpilco.rollout.schedule import Phase, chunk_size, phases
 from vfpilco.rollout.settings import OptimiserSettings
 
 RETRIES = 10
 """How often a chunk with a cost that is not finite is drawn again before the policy itself is."""
+COLLAPSE, PATIENCE = 1.25, 2
+"""An optimisation has collapsed if the cost was so many times that of the best policy at so many evaluations."""
+MOST_HALVINGS = 3
+"""How often the steps are halved after a collapse; then the optimisation ends with the best policy."""
+MEASURE_EVERY = 50
+"""Gradient steps between two measurements of the gradients' agreement."""
+EVALUATION, MEASUREMENT = 1_000_001, 1_000_002
+"""What the random keys of evaluations and measurements are derived with."""
+
+
+class Best(NamedTuple):
+    """The best policy so far, by its expected cost on particles that no gradient has seen."""
+
+    params: Params
+    cost: float
+    worse: int = 0
+    """Evaluations since then, in a row, with a cost far above it."""
+
+    def after(self, params: Params, cost: float) -> Best:
+        """The best one after another evaluation."""
+        if cost <= self.cost:
+            return Best(params, cost)
+        return self._replace(worse=self.worse + 1 if cost > COLLAPSE * self.cost else 0)
 
 
 class OptimiserState(NamedTuple):
@@ -33,6 +61,13 @@ class OptimiserState(NamedTuple):
     phase: int
     begun: int
     """How many steps had been made when this phase began."""
+    halvings: int
+    """How often the steps were halved after a collapse."""
+    decay: float
+    """The present gradient decay."""
+    measured: int
+    """How many steps had been made when it was chosen; -1: never."""
+    best: Best
     adam: AdamState
     costs: Float[np.ndarray, "steps"]
 
@@ -50,14 +85,16 @@ class OptimiserState(NamedTuple):
         names, structure = list(shapes), jax.tree.structure(self)
         raw = jax.tree.unflatten(structure, [arrays[name] for name in names])
         adam = raw.adam._replace(key=jax.random.wrap_key_data(jnp.asarray(raw.adam.key)))
-        numbers = {name: int(getattr(raw, name)) for name in ("redraw", "phase", "begun")}
-        return raw._replace(adam=replicate(adam, shards), **numbers)
+        numbers = {name: int(getattr(raw, name)) for name in ("redraw", "phase", "begun", "halvings", "measured")}
+        best = Best(raw.best.params, float(raw.best.cost), int(raw.best.worse))
+        return raw._replace(adam=replicate(adam, shards), best=best, decay=float(raw.decay), **numbers)
 
 
 class Optimised(NamedTuple):
-    """An optimised policy and the cost at every gradient step."""
+    """An optimised policy, its expected cost on fresh particles, and the cost at every gradient step."""
 
     params: Params
+    expected_cost: float
     costs: Float[np.ndarray, "steps"]
 
 
@@ -83,7 +120,9 @@ class Optimisation:
         params = self.simulator.policy.init(k_init) if self.before is None or redraw else self.before
         params = jax.tree.map(lambda leaf: jnp.asarray(leaf, settings.precision), params)
         adam = begin(params, k_run, settings.shards, settings.clip)
-        return OptimiserState(redraw, 0, 0, adam, np.empty(0, settings.precision))
+        best = Best(jax.tree.map(np.asarray, params), np.inf)
+        decay = FIRST if settings.gradient_decay is None else settings.gradient_decay
+        return OptimiserState(redraw, 0, 0, 0, decay, -1, best, adam, np.empty(0, settings.precision))
 
     def run(
         self,
@@ -106,23 +145,66 @@ class Optimisation:
         factors = None if self.multipliers is None else self.multipliers(now.adam.params)
         objective = Objective.of(self.simulator, self.posterior, now.adam.params, factors, settings.shards)
         chunk = chunk_size(self.simulator, settings)
-        while now.phase < len(plan):
+        while now.phase < len(plan) and now.halvings <= MOST_HALVINGS:
             interrupts.check()
             phase, made = plan[now.phase], len(now.costs) - now.begun
             if made >= phase.steps or phase.converged(now.costs[now.begun :], settings.tolerance):
                 now = now._replace(phase=now.phase + 1, begun=len(now.costs))
                 continue
+            now = self._with_horizon(now, objective, phase)
             steps = min(chunk, phase.steps - made)
-            tried = self._finite_chunk(now.adam, objective, phase._replace(steps=steps), watch)
+            rate = phase.rate * 0.5**now.halvings
+            tried = self._finite_chunk(now.adam, objective, Phase(steps, rate, phase.dropout, now.decay), watch)
             if tried is None:
                 now = self._redrawn(now, watch)
                 continue
             adam, costs = tried
-            now = now._replace(adam=adam, costs=np.concatenate([now.costs, costs]))
+            now = self._evaluated(now._replace(adam=adam, costs=np.concatenate([now.costs, costs])), watch)
             planned = sum(past.steps for past in plan[: now.phase]) + made + steps
             watch.step(planned, settings.steps, float(costs[-10:].mean()))
             checkpoint(now)
-        return Optimised(jax.tree.map(np.asarray, now.adam.params), now.costs)
+        return Optimised(now.best.params, now.best.cost, now.costs)
+
+    @property
+    def _sampling(self) -> Sampling:
+        return Sampling(self.settings.particles, self.settings.shards, float(self.settings.clip))
+
+    def _with_horizon(self, now: OptimiserState, objective: Objective, phase: Phase) -> OptimiserState:
+        """Choose the gradient decay anew, if that is due and it is not given.
+
+        Only while steps are large: close to an optimum the gradient vanishes and agrees on no horizon.
+        """
+        made = len(now.costs)
+        recent = now.measured >= 0 and made - now.measured < MEASURE_EVERY
+        if self.settings.gradient_decay is not None or now.phase > 0 or recent:
+            return now
+        key = jax.random.fold_in(jax.random.fold_in(self.key, MEASUREMENT), made)
+        agreement = Agreement(self.simulator, objective, self._sampling)
+        decay = agreement.longest(now.adam.params, phase._replace(decay=now.decay), key)
+        return now._replace(decay=decay, measured=made)
+
+    def evaluate(self, params: Params) -> float:
+        """The expected cost of a policy on particles that no gradient has seen, the same for all policies."""
+        key = jax.random.fold_in(self.key, EVALUATION)
+        rollout = simulate(self.simulator, params, self.posterior, key, self.settings.particles)
+        cost = float(self.simulator.expected_cost(rollout))
+        return cost if np.isfinite(cost) else np.inf
+
+    def _evaluated(self, now: OptimiserState, watch: Watcher) -> OptimiserState:
+        """Evaluate the policy of a chunk, keep it if it is the best, and return to the best one after a collapse."""
+        params = jax.tree.map(np.asarray, now.adam.params)
+        cost = self.evaluate(params)
+        best = now.best.after(params, cost)
+        if best.worse < PATIENCE:
+            return now._replace(best=best)
+        watch.note(
+            f"The expected cost rose from {best.cost:.3g} to {cost:.3g} during the optimisation: it continues from the "
+            "best policy, with steps half as large."
+        )
+        settings = self.settings
+        again = jax.tree.map(lambda leaf: jnp.asarray(leaf, settings.precision), best.params)
+        adam = begin(again, now.adam.key, settings.shards, settings.clip)
+        return now._replace(best=best._replace(worse=0), adam=adam, halvings=now.halvings + 1)
 
     def _redrawn(self, now: OptimiserState, watch: Watcher) -> OptimiserState:
         watch.note("The expected cost was repeatedly not finite: a new initial policy is drawn.")
@@ -137,11 +219,9 @@ class Optimisation:
         self, adam: AdamState, objective: Objective, phase: Phase, watch: Watcher
     ) -> tuple[AdamState, np.ndarray] | None:
         """The steps of `phase`, drawn again where a cost or parameter is not finite; None if that never helps."""
-        settings = self.settings
-        sampling = Sampling(settings.particles, settings.shards, float(settings.clip))
         for retry in range(RETRIES + 1):
             start = adam if retry == 0 else adam._replace(key=jax.random.fold_in(adam.key, retry))
-            after, cost = gradient_steps(self.simulator, start, objective, phase, sampling)
+            after, cost = gradient_steps(self.simulator, start, objective, phase, self._sampling)
             if np.all(np.isfinite(cost)) and all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(after.params)):
                 return after, cost
             if retry == 0:

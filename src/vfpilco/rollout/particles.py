@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -117,6 +118,19 @@ class Simulator:
         _, (q, u) = jax.lax.scan(step, first, (later, gauss, None if r is None else r[:-1]))
         q = jnp.concatenate([q0[None], q])
         return Rollout(q, u, self.cost(q) if r is None else self.cost(q, r))
+
+
+def simulate(simulator: Simulator, params: Params, posterior: Posterior, key: Array, particles: int) -> Rollout:
+    """A rollout as one compiled function, the same for any units and limits of the policy's inputs."""
+    inputs = simulator.policy.inputs.arrays(posterior.a.dtype)
+    return _simulate(simulator.template, inputs, jax.tree.map(jnp.asarray, params), posterior, key, particles)
+
+
+@partial(jax.jit, static_argnames=("template", "particles"))
+def _simulate(
+    template: Simulator, inputs: PolicyInputs, params: Params, posterior: Posterior, key: Array, particles: int
+) -> Rollout:
+    return template.bound(inputs).rollout(params, posterior, key, particles)
 
 
 @jax.custom_vjp

@@ -38,11 +38,11 @@ class Phase(NamedTuple):
 def phases(settings: OptimiserSettings) -> tuple[Phase, ...]:
     """One half, a quarter and a quarter of the steps, each with smaller steps and less dropout than the one before."""
     half, quarter = -(-settings.steps // 2), -(-settings.steps // 4)
-    first, last, decay = settings.learning_rate, settings.final_learning_rate, settings.gradient_decay
+    first, last = settings.learning_rate, settings.final_learning_rate
     planned = (
-        Phase(half, first, settings.dropout, decay),
-        Phase(min(quarter, settings.steps - half), float(np.sqrt(first * last)), settings.dropout / 2, decay),
-        Phase(max(settings.steps - half - quarter, 0), last, 0.0, decay),
+        Phase(half, first, settings.dropout),
+        Phase(min(quarter, settings.steps - half), float(np.sqrt(first * last)), settings.dropout / 2),
+        Phase(max(settings.steps - half - quarter, 0), last, 0.0),
     )
     return tuple(phase for phase in planned if phase.steps)
 

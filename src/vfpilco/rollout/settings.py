@@ -28,9 +28,10 @@ class OptimiserSettings:
     """Adam's last step size."""
     dropout: float = 0.25
     """Fraction of the basis functions that is dropped for each particle."""
-    gradient_decay: float = 0.97
-    """Factor on the gradient per sample that it is propagated back; below 1, costs far ahead count less (not exact)."""
-    clip: float = 0.0
+    gradient_decay: float | None = None
+    """Factor on the gradient per sample that it is propagated back; below 1, costs far ahead count less (not exact);
+    measured if not given: the longest horizon on which independent gradients agree."""
+    clip: float = 3.0
     """Gradients longer than this many times their running mean length are shortened to that; 0: never."""
     input_penalty: float = 0.0
     """Added to the cost of every sample during the optimisation: this times the mean of (u / u_max)²."""
@@ -53,7 +54,8 @@ class OptimiserSettings:
             rate = getattr(self, name)
             if not (isinstance(rate, numbers.Real) and 0 < float(rate) < 1):
                 raise UserError(f"{name} must be between 0 and 1, got {rate!r}: 0.01 is typical.")
-        if not (isinstance(self.gradient_decay, numbers.Real) and 0 < self.gradient_decay <= 1):
+        decay = self.gradient_decay
+        if decay is not None and not (isinstance(decay, numbers.Real) and 0 < decay <= 1):
             raise UserError(
                 f"gradient_decay must be more than 0 and at most 1 (exact gradients), got {self.gradient_decay!r}."
             )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from functools import partial
-from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from vfpilco.data.failures import Interrupted, PlantError
@@ -16,11 +14,11 @@ from vfpilco.data.watcher import NoteKeeper, Watcher
 from vfpilco.model.dynamics import TrainingSet
 from vfpilco.model.fit import fit
 from vfpilco.model.model import Model
-from vfpilco.policy.base import Params, Policy, PolicyInputs
+from vfpilco.policy.base import Params, Policy
 from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.policy.preparation import policy_inputs, reference_errors
 from vfpilco.rollout.optimise import Optimisation
-from vfpilco.rollout.particles import Rollout, Simulator
+from vfpilco.rollout.particles import Rollout, simulate
 from vfpilco.storage.checkpoints import Checkpoints
 from vfpilco.storage.store import MODEL, PREDICTION, Store
 from vfpilco.tasks.plant import EndsEarly, Plant
@@ -140,9 +138,7 @@ class Learner:
 
         def simulated() -> Rollout:
             posterior = model.posterior.cast(model.precision(settings.precision))
-            inputs = learned.policy.inputs.arrays(posterior.a.dtype)
-            key = self.key_for(trial, 1)
-            rollout = _simulate(simulator.template, inputs, learned.params, posterior, key, settings.particles)
+            rollout = simulate(simulator, learned.params, posterior, self.key_for(trial, 1), settings.particles)
             return Rollout(*map(np.asarray, rollout))  # pyright: ignore[reportArgumentType]
 
         return self.journal.once(PREDICTION, trial, "prediction", simulated)
@@ -228,10 +224,3 @@ class Learner:
         terminated = isinstance(self.plant, EndsEarly) and self.plant.terminated
         ended = trial.steps and (self.task.ended(trial.q[-1]) or terminated)
         return trial.steps == self.task.horizon or bool(ended)
-
-
-@partial(jax.jit, static_argnames=("template", "particles"))
-def _simulate(
-    template: Simulator, inputs: PolicyInputs, params: Params, posterior: Any, key: jax.Array, particles: int
-) -> Rollout:
-    return template.bound(inputs).rollout(jax.tree.map(jnp.asarray, params), posterior, key, particles)
