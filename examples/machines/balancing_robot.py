@@ -62,7 +62,7 @@ task = vfpilco.Task(
     name="balancing-robot",
     summary="balance a two-wheeled robot where it started, from wheel encoders and a noisy pitch",
     machine=vfpilco.Machine(
-        plant=lambda: BalancingRobot(SAMPLING_TIME, SENSOR, start_std=START_STD, substeps=10),
+        plant=lambda: BalancingRobot(SAMPLING_TIME, SENSOR, start_std=START_STD, substeps=5),
         positions=(vfpilco.Position("wheels", "rad", scale=5.0), vfpilco.Position("pitch", "rad", angle=True)),
         inputs=(vfpilco.Input("voltage", "V", limit=8.0),),
         sampling_time=SAMPLING_TIME,

@@ -40,8 +40,8 @@ class SimulatedPlant(Sensed):
     """A plant integrated from its equations of motion and measured by a sensor.
 
     A subclass sets `positions`, the number of positions, and defines `derivative`, the time derivative of the state
-    `[q, q']`. What else changes, such as a current or a pressure, follows in the state; `hidden` has its values at rest.
-    The input is held between samples; classical Runge-Kutta with `substeps` steps per sample.
+    `[q, q']`. What else changes, such as a current or a pressure, follows in the state; `hidden` are its values at
+    rest. The input is held between samples; classical Runge-Kutta with `substeps` steps per sample.
 
     Every trial starts at rest at the positions `start`, the origin if not given, with a standard deviation of
     `start_std`, one number or one per position.
