@@ -59,7 +59,7 @@ task = vfpilco.Task(
     name="pneumatic-positioner",
     summary="position a pneumatic cylinder with a slow valve and stiction, from a potentiometer",
     machine=vfpilco.Machine(
-        plant=lambda: PneumaticPositioner(SAMPLING_TIME, SENSOR, start=(START,), start_std=2e-3, substeps=30),
+        plant=lambda: PneumaticPositioner(SAMPLING_TIME, SENSOR, start=(START,), start_std=2e-3, substeps=20),
         positions=(vfpilco.Position("piston", "m", scale=0.05),),
         inputs=(vfpilco.Input("valve", "V", limit=5.0),),
         sampling_time=SAMPLING_TIME,

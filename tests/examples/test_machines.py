@@ -12,8 +12,6 @@ import pytest
 from feedback import Controller, Proportional, Regulator, SwingUp
 
 import vfpilco
-from vfpilco.data.trial import Trial
-from vfpilco.trials.execute import execute
 
 FOLDER = Path(__file__).parents[2] / "examples/machines"
 NAMES = sorted(file.stem for file in FOLDER.glob("*.py"))
@@ -42,26 +40,33 @@ CONTROLLERS = {
 """A controller for every machine, made by hand, that sees measured positions only."""
 
 
-def trial(name: str, controller: Controller, seed: int) -> Trial:
-    return execute(shelf(name), shelf(name).machine.plant(), controller, seed)
+def drive(name: str, controller: Controller, seed: int) -> np.ndarray:
+    """The true positions in a trial, as far as it goes."""
+    task, plant = shelf(name), shelf(name).machine.plant()
+    q = plant.reset(seed)
+    path = [plant.true_positions]
+    while len(path) <= task.horizon and not task.ended(q):
+        q = plant.step(controller(q))
+        path.append(plant.true_positions)
+    return np.array(path)
 
 
-def solved(name: str, done: Trial) -> bool:
-    return done.steps == shelf(name).horizon and shelf(name).success(done.evaluated)
+def solved(name: str, path: np.ndarray) -> bool:
+    return len(path) == shelf(name).horizon + 1 and shelf(name).success(path)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_hand_made_controller_solves_it_from_measured_positions(name):
     controller = CONTROLLERS[name](shelf(name))
-    unsolved = [seed for seed in range(20) if not solved(name, trial(name, controller.reset(), seed))]
+    unsolved = [seed for seed in range(20) if not solved(name, drive(name, controller.reset(), seed))]
     assert not unsolved
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_not_solved_without_inputs_or_by_exploring(name):
     task = shelf(name)
-    assert not solved(name, trial(name, lambda q: np.zeros(len(task.machine.inputs)), 3))
-    assert not any(solved(name, trial(name, task.explorer(seed, 0), seed)) for seed in range(2))
+    assert not solved(name, drive(name, lambda q: np.zeros(len(task.machine.inputs)), 3))
+    assert not any(solved(name, drive(name, task.explorer(seed, 0), seed)) for seed in range(2))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -92,11 +97,11 @@ def test_the_cost_is_between_zero_and_one_smooth_and_lowest_at_the_goal(name):
     task = shelf(name)
     scale = np.array([np.pi if p.angle else 4 * p.scale for p in task.machine.positions])
     q = jnp.asarray(scale * np.random.default_rng(0).normal(size=(500, len(scale))))
-    cost, slope = jax.vmap(jax.value_and_grad(task.cost))(q)
-    assert np.all((np.asarray(cost) >= 0) & (np.asarray(cost) <= 1))
-    assert np.all(np.isfinite(slope))
+    cost = np.asarray(task.cost(q))
+    assert np.all((cost >= 0) & (cost <= 1))
+    assert np.all(np.isfinite(jax.grad(lambda q: jnp.sum(task.cost(q)))(q)))
     assert float(task.cost(1e3 * q[0])) == pytest.approx(1.0)
-    end = trial(name, CONTROLLERS[name](task), 0).evaluated[-10:]
+    end = drive(name, CONTROLLERS[name](task), 0)[-10:]
     assert float(jnp.mean(task.cost(jnp.asarray(end)))) < 0.02
 
 
