@@ -121,7 +121,7 @@ def test_finer_integration_gives_the_same_motion(name):
 
 
 def test_every_machine_is_in_the_documentation():
-    page = (FOLDER.parents[1] / "docs/reference/machines.md").read_text()
+    page = (FOLDER.parents[1] / "docs/reference/shelf.md").read_text()
     assert sorted(CONTROLLERS) == NAMES
     for name in NAMES:
         assert f"(../../examples/machines/{name}.py)" in page
