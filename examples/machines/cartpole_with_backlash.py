@@ -34,8 +34,8 @@ class CartPoleWithBacklash(CartPole):
         force = self.stiffness * squeezed + self.damping * (dz - dp) if squeezed else 0.0
         if force * squeezed < 0:  # teeth push, they do not pull
             force = 0.0
-        moved = super().derivative(state[:4], np.array([force]))
-        return np.concatenate([moved, [dz, (float(u[0]) - force) / self.drive_mass]])
+        cart_and_pole = super().derivative(state[:4], np.array([force]))
+        return np.array([*cart_and_pole.tolist(), dz, (float(u[0]) - force) / self.drive_mass])
 
 
 def cost(q):

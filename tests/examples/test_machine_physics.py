@@ -65,7 +65,7 @@ def test_reaction_wheel_pendulum():
     assert pytest.approx(plant.moment, rel=1e-3) == 9.81 * (pendulum * arms[0] + wheel * arms[1])
 
     def lagrangian(q, dq):
-        turning = 0.5 * plant.wheel_inertia * (dq[0] + dq[1]) ** 2
+        turning = 0.5 * 2.495e-5 * (dq[0] + dq[1]) ** 2
         return 0.5 * plant.inertia * dq[0] ** 2 + turning - plant.moment * np.cos(q[0])
 
     for x, u in zip(states(5, [3, 50, 5, 300]), states(5, [24]), strict=True):
