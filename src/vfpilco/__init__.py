@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from vfpilco.tasks.machine import Drawing, Features, Input, Machine, Position
     from vfpilco.tasks.plant import Plant
     from vfpilco.tasks.realtime import RealTime
-    from vfpilco.tasks.sensors import GaussianNoise, Quantised, Sensor, TimingJitter
+    from vfpilco.tasks.sensors import GaussianNoise, PerPosition, Quantised, Sensor, TimingJitter
     from vfpilco.tasks.start import GaussianStart, Start, UniformStart
     from vfpilco.tasks.task import Measure, Task
     from vfpilco.trials.dryrun import dry_run
@@ -77,7 +77,7 @@ _PLACES = {
     "tasks.machine": ("Drawing", "Features", "Input", "Machine", "Position"),
     "tasks.plant": ("Plant",),
     "tasks.realtime": ("RealTime",),
-    "tasks.sensors": ("GaussianNoise", "Quantised", "Sensor", "TimingJitter"),
+    "tasks.sensors": ("GaussianNoise", "PerPosition", "Quantised", "Sensor", "TimingJitter"),
     "tasks.start": ("GaussianStart", "Start", "UniformStart"),
     "tasks.task": ("Measure", "Task"),
     "trials.dryrun": ("dry_run",),
@@ -119,6 +119,7 @@ __all__ = [
     "Machine",
     "Measure",
     "NoiseModel",
+    "PerPosition",
     "Plant",
     "PlantError",
     "Policy",

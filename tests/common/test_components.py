@@ -21,7 +21,7 @@ from vfpilco.state.base import Signals
 from vfpilco.state.filtered import Filtered, FullState
 from vfpilco.state.filters import Kalman, LowPass
 from vfpilco.state.window import VelocityFree
-from vfpilco.tasks.sensors import GaussianNoise, Quantised, Sensor, TimingJitter
+from vfpilco.tasks.sensors import GaussianNoise, PerPosition, Quantised, Sensor, TimingJitter
 from vfpilco.trials.settings import CLASSES, ModelSettings, Settings
 
 SIGNALS = Signals((False, True), 1, 0.1, std=(1e-3, 2e-3))
@@ -54,6 +54,7 @@ COMPONENTS = [
     Slew((0.1, 0.2)),
     GaussianNoise((1e-3, 2e-3)),
     Quantised((1e-3, 0.0)),
+    PerPosition((Quantised((1e-3,)), GaussianNoise((2e-3,)))),
     TimingJitter(Quantised((1e-3, 0.0)), 0.03, (True, False)),
     OptimiserSettings(particles=40, precision="float64"),
     PredictionSettings(0.5),

@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from vfpilco.common.random import JaxRandom, NumpyRandom
-from vfpilco.tasks.sensors import GaussianNoise, Quantised, Sensor, TimingJitter, std_at_rest
+from vfpilco.tasks.sensors import GaussianNoise, PerPosition, Quantised, Sensor, TimingJitter, std_at_rest
 
 SENSORS = [
     GaussianNoise((0.1, 0.2)),
     Quantised((0.1, 0.0)),
+    PerPosition((Quantised((0.1,)), GaussianNoise((0.2,)))),
+    PerPosition((TimingJitter(Quantised((0.1,)), 0.3), GaussianNoise((0.2,)))),
     TimingJitter(GaussianNoise((0.1, 0.2)), 0.3),
     TimingJitter(Quantised((0.1, 0.0)), 0.3, (True, False)),
     TimingJitter(TimingJitter(GaussianNoise((0.1, 0.2)), 0.3), 0.1),
+    TimingJitter(PerPosition((Quantised((0.1,)), GaussianNoise((0.2,)))), 0.3),
 ]
 SAMPLES, PARTICLES = 6, 3
 
@@ -54,7 +57,7 @@ def test_all_particles_at_once_are_measured_as_each_on_its_own(sensor):
         np.testing.assert_array_equal(together[:, m], alone)
 
 
-@pytest.mark.parametrize("sensor", SENSORS[2:], ids=repr)
+@pytest.mark.parametrize("sensor", [s for s in SENSORS if isinstance(s, TimingJitter)], ids=repr)
 def test_a_jittering_sensor_begins_at_rest(sensor):
     q = np.broadcast_to(trajectory()[:1], (SAMPLES, PARTICLES, 2))
     noise = sensor.noise(NumpyRandom(np.random.default_rng(1)), q.shape)

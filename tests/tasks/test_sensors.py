@@ -8,7 +8,7 @@ import pytest
 
 from vfpilco.common.errors import UserError
 from vfpilco.common.random import JaxRandom, NumpyRandom
-from vfpilco.tasks.sensors import GaussianNoise, Quantised, Sensor, TimingJitter, std_at_rest
+from vfpilco.tasks.sensors import GaussianNoise, PerPosition, Quantised, Sensor, TimingJitter, std_at_rest
 
 STD = (1e-3, 2e-3, 0.5)
 
@@ -63,6 +63,7 @@ def test_an_invalid_step_is_refused(step):
     [
         (GaussianNoise((1e-3,)), "1 standard deviations for 2 positions"),
         (Quantised((1e-3,)), "1 steps for 2 positions"),
+        (PerPosition((Quantised((1e-3,)),) * 3), "3 sensors for 2 positions"),
     ],
 )
 def test_a_sensor_for_another_number_of_positions_is_refused(sensor, words):
@@ -125,3 +126,35 @@ def test_a_users_own_sensor_may_have_a_memory_and_an_unknown_error():
     assert jittery.error_std(np.zeros((3, 1))) is None
     found, _ = jittery.measure(jittery.begin(np.zeros((4, 1))), np.ones((4, 1)), (0.0, np.full(4, 0.1)))
     np.testing.assert_allclose(found, np.full((4, 1), 0.1))
+
+
+# -- a sensor per position ---------------------------------------------------------------------------------------
+
+
+def test_every_position_has_a_sensor_of_its_own():
+    encoder, potentiometer = Quantised((0.1,)), GaussianNoise((0.5,))
+    sensor, q, random = PerPosition((encoder, potentiometer, Delayed())), np.array([0.234, 7.0, 3.0]), numpy_random()
+    memory, errors = sensor.begin(np.zeros(3)), []
+    first, memory = sensor.observe(memory, q, random)
+    assert first[2] == 0.0  # where it was at rest
+    for _ in range(4000):
+        measured, memory = sensor.observe(memory, q, random)
+        assert measured[[0, 2]].tolist() == pytest.approx([0.2, 3.0])
+        errors.append(measured[1] - 7.0)
+    assert np.std(errors) == pytest.approx(0.5, rel=0.05)
+
+
+def test_the_errors_of_sensors_per_position_are_those_of_each():
+    still = PerPosition((Quantised((0.12,)), GaussianNoise((0.5,))))
+    np.testing.assert_allclose(still.error_std(np.zeros((4, 2))), [0.12 / np.sqrt(12), 0.5])
+    moving = PerPosition((TimingJitter(GaussianNoise((0.3,)), 0.1), GaussianNoise((0.5,))))
+    q = np.stack([4.0 * np.arange(5.0), np.zeros(5)], axis=1)
+    np.testing.assert_allclose(moving.error_std(q), np.tile([0.5, 0.5], (5, 1)))
+    assert std_at_rest(moving, 2) == pytest.approx((0.3, 0.5))
+    assert PerPosition((GaussianNoise((0.3,)), Delayed())).error_std(q) is None
+
+
+@pytest.mark.parametrize("sensors", [GaussianNoise((0.1,)), (0.1, 0.2)])
+def test_sensors_per_position_must_be_sensors(sensors, as_users_run_it):
+    with pytest.raises(UserError, match="PerPosition needs a tuple of sensors"):
+        PerPosition(sensors)

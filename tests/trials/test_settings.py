@@ -17,7 +17,7 @@ from vfpilco.rollout.settings import OptimiserSettings
 from vfpilco.state.filtered import Filtered, FullState
 from vfpilco.state.filters import Kalman
 from vfpilco.state.window import VelocityFree
-from vfpilco.tasks.sensors import GaussianNoise, Quantised, TimingJitter
+from vfpilco.tasks.sensors import GaussianNoise, PerPosition, Quantised, TimingJitter
 from vfpilco.trials.settings import ModelSettings, Settings
 
 CHANGED = Settings().replace(
@@ -27,7 +27,7 @@ CHANGED = Settings().replace(
     noise=WhiteNoise(),
     inducing=0,
     policy=MLP(12),
-    sensor=TimingJitter(Quantised((1e-3,)), 0.03),
+    sensor=TimingJitter(PerPosition((Quantised((1e-3,)), GaussianNoise((0.1,)))), 0.03),
     steps=30,
     gradient_decay=1.0,
     persistence=0.5,
@@ -57,7 +57,7 @@ def test_single_settings_are_replaced_in_their_group():
     assert CHANGED.optimiser == OptimiserSettings(steps=30, gradient_decay=1.0)
     assert CHANGED.prediction.persistence == 0.5
     assert CHANGED.limits == InputLimits(gentle=0.4)
-    assert CHANGED.sensor == TimingJitter(Quantised((1e-3,)), 0.03)
+    assert CHANGED.sensor == TimingJitter(PerPosition((Quantised((1e-3,)), GaussianNoise((0.1,)))), 0.03)
     assert Settings().replace() == Settings()
     assert Settings().optimiser.steps == 600  # settings are immutable
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,33 +39,45 @@ class Sensed:
 class SimulatedPlant(Sensed):
     """A plant integrated from its equations of motion and measured by a sensor.
 
-    A subclass sets `positions`, the number of positions, and defines `derivative`, the time derivative of `[q, q']`.
-    The input is held between samples; classical Runge-Kutta with `substeps` steps per sample.
+    A subclass sets `positions`, the number of positions, and defines `derivative`, the time derivative of the state
+    `[q, q']`. What else changes, such as a current or a pressure, follows in the state; `hidden` are its values at
+    rest. The input is held between samples; classical Runge-Kutta with `substeps` steps per sample.
 
-    Two imperfections of real rigs can be simulated: inputs take effect `latency` seconds after their sample, and
-    samples are taken too early or too late by `jitter` seconds (standard deviation), at most by 0.4 sampling times.
+    Every trial starts at rest at the positions `start`, the origin if not given, with a standard deviation of
+    `start_std`, one number or one per position.
+
+    Two imperfections of real rigs can be simulated: inputs take effect `latency` seconds after their sample, however
+    many samples that is, and samples are taken too early or too late by `jitter` seconds (standard deviation), at most
+    by 0.4 sampling times. Until the first input takes effect, the input is zero.
     """
 
     positions: int
+    hidden: tuple[float, ...] = ()
 
     def __init__(
         self,
         sampling_time: float,
         sensor: Sensor,
-        start_std: float = 0.0,
+        start_std: float | Sequence[float] = 0.0,
         substeps: int = 20,
         latency: float = 0.0,
         jitter: float = 0.0,
+        start: Sequence[float] | None = None,
     ) -> None:
-        self.sampling_time, self.sensor, self.start_std, self.substeps = sampling_time, sensor, start_std, substeps
+        self.sampling_time, self.sensor, self.substeps = sampling_time, sensor, substeps
+        self.start, self.start_std = start, np.asarray(start_std, dtype=float)
         self.latency, self.jitter = latency, jitter
-        self.state = np.zeros(2 * self.positions)
-        self.held: np.ndarray | None = None
+        self.state = self._rest()
+        self.applied: np.ndarray | None = None
+        self.waiting: deque[tuple[float, np.ndarray]] = deque()
         self.late = 0.0
         self.rng = np.random.default_rng(0)
 
+    def _rest(self) -> np.ndarray:
+        return np.concatenate([np.zeros(2 * self.positions), self.hidden])
+
     def derivative(self, state: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """The time derivative of the state `[q, q']` under the input `u`."""
+        """The time derivative of the state `[q, q', hidden]` under the input `u`."""
         raise TypeError(f"{type(self).__name__} has no equations of motion: give it a method `derivative`.")
 
     @property
@@ -74,13 +88,16 @@ class SimulatedPlant(Sensed):
     @property
     def true_velocities(self) -> np.ndarray:
         """The velocities, which no sensor measures."""
-        return self.state[self.positions :].copy()
+        return self.state[self.positions : 2 * self.positions].copy()
 
     def reset(self, seed: int) -> np.ndarray:
         self.rng = np.random.default_rng(seed)
-        self.state = np.zeros(2 * self.positions)
+        self.state = self._rest()
         self.state[: self.positions] = self.start_std * self.rng.standard_normal(self.positions)
-        self.held, self.late = None, 0.0
+        if self.start is not None:
+            self.state[: self.positions] += self.start
+        self.applied, self.late = None, 0.0
+        self.waiting.clear()
         return self.first_measurement()
 
     def step(self, u: np.ndarray) -> np.ndarray:
@@ -88,13 +105,23 @@ class SimulatedPlant(Sensed):
         if self.jitter:
             most = 0.4 * self.sampling_time
             late = float(np.clip(self.jitter * self.rng.standard_normal(), -most, most))
-        duration = self.sampling_time + late - self.late
-        waiting = min(self.latency, duration)
-        if waiting:
-            self._move(np.zeros_like(u) if self.held is None else self.held, waiting)
-        self._move(u, duration - waiting)
-        self.held, self.late = u, late
+        self._advance(u, self.sampling_time + late - self.late)
+        self.late = late
         return self.measurement()
+
+    def _advance(self, u: np.ndarray, duration: float) -> None:
+        """Move for one sample; `u` and the inputs before it take effect when their latency has passed."""
+        self.waiting.append((self.latency, np.array(u)))
+        if self.applied is None:
+            self.applied = np.zeros_like(u)
+        passed = 0.0
+        while self.waiting and self.waiting[0][0] <= duration:
+            due, following = self.waiting.popleft()
+            if due > passed:
+                self._move(self.applied, due - passed)
+            self.applied, passed = following, due
+        self._move(self.applied, duration - passed)
+        self.waiting = deque((due - duration, following) for due, following in self.waiting)
 
     def _move(self, u: np.ndarray, duration: float) -> None:
         steps = max(round(self.substeps * duration / self.sampling_time), 1)

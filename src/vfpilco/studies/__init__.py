@@ -1,16 +1,16 @@
-"""The paper's experiments, each reproduced by one command."""
+"""Studies, each reproduced by one command: the paper's experiments, and machines that nothing was tuned for."""
 
 from __future__ import annotations
 
 from vfpilco.common.errors import unknown
-from vfpilco.studies import ballplate, cartpole, furuta, ur5
+from vfpilco.studies import ballplate, cartpole, furuta, shelf, ur5
 from vfpilco.studies.base import Study
 
 STUDIES: dict[str, Study] = {
     study.name: study
     for study in (
         *(cartpole.MEMORY, cartpole.INPUTS, cartpole.MODEL),
-        *(ur5.CIRCLE, furuta.SWING_UP, ballplate.BALL),
+        *(ur5.CIRCLE, furuta.SWING_UP, ballplate.BALL, shelf.SHELF),
     )
 }
 """The studies that can be reproduced, by name."""

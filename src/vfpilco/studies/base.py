@@ -1,4 +1,4 @@
-"""What a study is: configurations of one task, each run with many seeds, compared with published numbers."""
+"""What a study is: configurations of a task, or several tasks, each run with many seeds."""
 
 from __future__ import annotations
 
@@ -30,16 +30,18 @@ class Configuration:
     """Keyword arguments of `learn` that differ from the task's own settings."""
     published: tuple[float, ...] = ()
     """Published success rates at trials 1, 2, …"""
+    task: str = ""
+    """Its task, if it is not that of the study."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """Configurations of a task, how many trials each run has, and how their results are shown."""
+    """Configurations, how many trials each run has, and how their results are shown."""
 
     name: str
     summary: str
     task: str
-    """The name of a built-in task."""
+    """The name of a built-in task, or of a task file; that of every configuration without one of its own."""
     trials: int
     configurations: tuple[Configuration, ...]
     figure: Callable[[Study, list[RunRecord], Path], None]
@@ -49,22 +51,29 @@ class Study:
     records: str = ""
     """The study whose results file is used; its own if empty."""
     published_runs: int = 50
-    """The number of runs behind the published numbers."""
+    """The number of runs behind the published numbers, and of ours if it is not given."""
     path: Callable[[np.ndarray], np.ndarray] | None = None
     """What is kept of the positions (samples, d_q) of every execution, for the figure."""
     tests: int = 0
     """How many times every policy is executed again after the run, from other starts."""
     particles: int = 0
     """How many of the particles that predicted the last trial are kept, for the figure."""
+    folder: str = ""
+    """The folder of its task files, if it needs some."""
 
     @property
     def file(self) -> str:
         """The name of the results file."""
         return f"{self.records or self.name}.jsonl"
 
+    def task_of(self, configuration: Configuration) -> str:
+        """The name of the task of a configuration."""
+        return configuration.task or self.task
+
     def settings(self, configuration: Configuration) -> Settings:
         """All settings of a configuration."""
-        return Settings().replace(**load_task(self.task).settings).replace(**configuration.settings)
+        task = load_task(self.task_of(configuration))
+        return Settings().replace(**task.settings).replace(**configuration.settings)
 
 
 @dataclass(frozen=True)
@@ -81,16 +90,21 @@ class Job:
         return f"{self.configuration.name}-seed{self.seed}"
 
     @property
+    def task(self) -> str:
+        """The name of the run's task."""
+        return self.study.task_of(self.configuration)
+
+    @property
     def settings(self) -> Settings:
         """All settings of the run."""
         return self.study.settings(self.configuration)
 
     def is_of(self, record: RunRecord) -> bool:
         """Whether `record` is of this run: same task, trials, seed and settings."""
-        wanted = (self.study.task, self.study.trials, self.seed)
+        wanted = (self.task, self.study.trials, self.seed)
         if wanted != (record.task, record.trials, record.seed):
             return False
-        return self.settings == settings_of(record, load_task(self.study.task))
+        return self.settings == settings_of(record, load_task(self.task))
 
 
 def settings_of(record: RunRecord, task: Task) -> Settings | None:
@@ -108,12 +122,9 @@ def jobs(study: Study, seeds: int) -> list[Job]:
 
 def current(study: Study, records: list[RunRecord]) -> list[RunRecord]:
     """The records of a study's configurations with the settings that these have now, by seed."""
-    task = load_task(study.task)
-    settings = {configuration.name: study.settings(configuration) for configuration in study.configurations}
+    rows = {configuration.name: configuration for configuration in study.configurations}
     return [
         record
         for record in sorted(records, key=lambda record: record.seed)
-        if (record.task, record.trials) == (study.task, study.trials)
-        and record.configuration in settings
-        and settings[record.configuration] == settings_of(record, task)
+        if record.configuration in rows and Job(study, rows[record.configuration], record.seed).is_of(record)
     ]

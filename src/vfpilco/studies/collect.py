@@ -24,7 +24,7 @@ def collect(job: Job, folder: RunFolder) -> RunRecord:
         UserError: If a file of the run is damaged or missing.
     """
     configure()
-    study, task, settings, header = job.study, load_task(job.study.task), job.settings, folder.header()
+    study, task, settings, header = job.study, load_task(job.task), job.settings, folder.header()
     positions = len(task.machine.positions)
     trials = [folder.trial(i, positions) for i in range(task.explorations + study.trials)]
     model, _ = folder.artifact(MODEL, study.trials)
@@ -32,7 +32,7 @@ def collect(job: Job, folder: RunFolder) -> RunRecord:
     errors = np.abs(diagnostics.one_step_errors(model, dynamics, trials[-1]))
     return RunRecord(
         configuration=job.configuration.name,
-        task=study.task,
+        task=job.task,
         trials=study.trials,
         seed=job.seed,
         settings=settings.described(),
@@ -58,7 +58,7 @@ def _tests(job: Job, folder: RunFolder, last: Trial) -> dict[str, Any]:
     study = job.study
     if not study.tests:
         return {}
-    task = load_task(study.task)
+    task = load_task(job.task)
     found = [evaluate(task, folder.policy(k), study.tests, job.seed) for k in range(1, study.trials + 1)]
     return {
         "tests": [PolicyTests(tests.successes, tests.measures) for tests in found],

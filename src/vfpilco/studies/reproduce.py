@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vfpilco.common.checks import check_integer
 from vfpilco.common.configuration import configure
-from vfpilco.common.errors import unknown
+from vfpilco.common.errors import UserError, unknown
 from vfpilco.common.files import write_file
 from vfpilco.studies.base import Study, current, jobs
 from vfpilco.studies.engines import ENGINES, Outcome
@@ -111,6 +111,11 @@ def _check(study: Study, seeds: int, engine: str, workers: int | None, only: tup
         check_integer("workers", workers, 1)
     if engine not in ENGINES:
         raise unknown("engine", engine, ENGINES)
+    if study.folder and not Path(study.folder).is_dir():
+        raise UserError(
+            f"The study {study.name!r} needs the task files in {study.folder}, which are not part of the installed "
+            "package: run it in the folder of the repository."
+        )
     names = [configuration.name for configuration in study.configurations]
     for name in only:
         if name not in names:

@@ -40,7 +40,7 @@ class Order:
     @staticmethod
     def of(job: Job, out: Path) -> Order:
         """The order to make the run of a study, or to resume it."""
-        return Order(job.study.task, job.study.trials, job.seed, job.settings.described(), str(out))
+        return Order(job.task, job.study.trials, job.seed, job.settings.described(), str(out))
 
     def to_json(self) -> str:
         """The order as text."""

@@ -6,7 +6,7 @@ positions into measured ones and updates the memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -175,6 +175,58 @@ class TimingJitter(Sensor):
         return np.asarray(self.affected or (True,) * positions, dtype)
 
 
-def _check_columns(shape: tuple[int, ...], values: Sequence[float], what: str) -> None:
+@dataclass(frozen=True)
+class PerPosition(Sensor):
+    """A sensor of its own for every position, such as an encoder beside a noisy potentiometer.
+
+    Example:
+        >>> PerPosition((Quantised((0.0015,)), GaussianNoise((2e-3,)))).error_std(np.zeros((3, 2))).round(5)
+        array([0.00043, 0.002  ])
+    """
+
+    sensors: Sequence[Sensor]
+    """One sensor per position, each for one position."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sensors, tuple | list) or not all(isinstance(each, Sensor) for each in self.sensors):
+            raise UserError(
+                f"PerPosition needs a tuple of sensors, one for every position, got {self.sensors!r}: write for "
+                "example PerPosition((Quantised((0.01,)), GaussianNoise((1e-3,))))."
+            )
+        object.__setattr__(self, "sensors", tuple(self.sensors))
+
+    def noise(self, random: Random, shape: tuple[int, ...]) -> Any:
+        _check_columns(shape, self.sensors, "sensors")
+        return tuple(sensor.noise(random, (*shape[:-1], 1)) for sensor in self.sensors)
+
+    def begin(self, q: Any) -> Any:
+        return tuple(sensor.begin(column) for sensor, column in self._columns(q))
+
+    def measure(self, memory: Any, q: Any, noise: Any) -> tuple[Any, Any]:
+        parts = zip(self._columns(q), memory, noise, strict=True)
+        return _joined(sensor.measure(kept, column, error) for (sensor, column), kept, error in parts)
+
+    def observe(self, memory: Any, q: np.ndarray, random: Random) -> tuple[np.ndarray, Any]:
+        parts = zip(self._columns(q), memory, strict=True)
+        return _joined(sensor.observe(kept, column, random) for (sensor, column), kept in parts)
+
+    def error_std(self, q: np.ndarray) -> np.ndarray | None:
+        found = [sensor.error_std(column) for sensor, column in self._columns(q)]
+        known = [each for each in found if each is not None]
+        if len(known) < len(found):
+            return None
+        return np.concatenate(np.broadcast_arrays(*known), axis=-1)
+
+    def _columns(self, q: Any) -> list[tuple[Sensor, Any]]:
+        return [(sensor, q[..., i : i + 1]) for i, sensor in enumerate(self.sensors)]
+
+
+def _joined(results: Iterable[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """The measurements of several sensors side by side, and their memories."""
+    measured, memories = zip(*results, strict=True)
+    return measured[0].__array_namespace__().concat(measured, axis=-1), memories
+
+
+def _check_columns(shape: tuple[int, ...], values: Sequence[Any], what: str) -> None:
     if shape[-1] != len(values):
         raise UserError(f"The sensor has {len(values)} {what} for {shape[-1]} positions.")

@@ -21,7 +21,7 @@ from vfpilco.policy.rbf import RBF
 from vfpilco.rollout.settings import OptimiserSettings, PredictionSettings
 from vfpilco.state.base import State
 from vfpilco.state.window import VelocityFree
-from vfpilco.tasks.sensors import GaussianNoise, Quantised, Sensor, TimingJitter
+from vfpilco.tasks.sensors import GaussianNoise, PerPosition, Quantised, Sensor, TimingJitter
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ CLASSES: dict[str, type] = {
         for cls in (
             *(Settings, ModelSettings, OptimiserSettings, PredictionSettings, InputLimits),
             *(ConstantVelocity, ZeroMean, CorrelatedNoise, WhiteNoise),
-            *(GaussianNoise, Quantised, TimingJitter),
+            *(GaussianNoise, PerPosition, Quantised, TimingJitter),
         )
     },
 }

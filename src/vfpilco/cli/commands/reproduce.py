@@ -27,12 +27,12 @@ RESULTS = Path("docs/results")
 
 @dataclass(frozen=True)
 class Arguments:
-    """Reproduce a study of the paper: every run that is missing, then its table and figure."""
+    """Reproduce a study: every run that is missing, then its table and figure."""
 
     study: Annotated[Positional[str], arg(metavar="STUDY")]
     """Its name; `vfpilco reproduce --list` lists them."""
     seeds: int | None = None
-    """Runs per configuration, with seeds 0, 1, …; as many as in the paper if not given."""
+    """Runs per configuration, with seeds 0, 1, …; as many as the study has by itself if not given."""
     only: tuple[str, ...] = ()
     """Configurations to run; all of them if not given."""
     out: Path | None = None

@@ -1,0 +1,84 @@
+"""The machines in examples/machines with default settings: how many are solved, and at which trial."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from vfpilco.common.plotting import pyplot, save
+from vfpilco.studies.base import Configuration, Study
+from vfpilco.studies.figures import DPI, open_frame
+from vfpilco.studies.groups import groups
+from vfpilco.studies.records import RunRecord
+from vfpilco.studies.statistics import successes
+from vfpilco.studies.tables import markdown_table
+
+FOLDER = "examples/machines"
+MACHINES = (
+    "reaction_wheel_pendulum",
+    "ball_and_beam",
+    "balancing_robot",
+    "helicopter",
+    "magnetic_levitation",
+    "flexible_link",
+    "cartpole_with_backlash",
+    "pneumatic_positioner",
+    "end_stop_slider",
+)
+
+
+def first_successes(records: list[RunRecord]) -> Float[np.ndarray, "runs"]:
+    """The first trial at which each run succeeded; infinite if it did not."""
+    found = successes(records)
+    return np.where(found.any(1), found.argmax(1) + 1.0, np.inf)
+
+
+def _table(study: Study, records: list[RunRecord]) -> str:
+    """The solved runs of every machine and the median of their first successful trials; below, those of all."""
+    rows = [_row(group.name, first_successes(group.records)) for group in groups(study, records)]
+    rows.append(_row("all", first_successes(records)))
+    header = ["machine", f"solved within {study.trials} trials", "median first successful trial"]
+    return markdown_table(header, rows)
+
+
+def _row(name: str, first: Float[np.ndarray, "runs"]) -> list[str]:
+    # Of an even number of runs the later one of the two in the middle: half a trial cannot be made.
+    median = float(np.quantile(first, 0.5, method="higher"))
+    return [name, f"{int(np.isfinite(first).sum())} of {len(first)}", "none" if math.isinf(median) else f"{median:.0f}"]
+
+
+def _figure(study: Study, records: list[RunRecord], file: Path) -> None:
+    """A line for every run with a dot for every trial, filled if it was a success."""
+    shown = groups(study, records)
+    figure, axis = pyplot().subplots(figsize=(8, 1 + 0.7 * len(shown)), constrained_layout=True)
+    trial = np.arange(1, study.trials + 1)
+    for row, group in enumerate(shown):
+        found = successes(group.records)
+        for place, success in zip(row + np.linspace(-0.3, 0.3, len(found) + 2)[1:-1], found, strict=True):
+            y = np.full(len(trial), place)
+            axis.plot(trial, y, color=group.colour, linewidth=0.5, alpha=0.5)
+            axis.scatter(
+                trial, y, s=22, edgecolors=group.colour, color=np.where(success, group.colour, "white"), zorder=2
+            )
+    axis.set_yticks(range(len(shown)), [group.label for group in shown])
+    axis.invert_yaxis()
+    axis.set_xticks(trial)
+    axis.set_xlabel("trial; filled: success")
+    open_frame(axis)
+    save(figure, file, dpi=DPI)
+
+
+SHELF = Study(
+    name="shelf",
+    summary="machines of control laboratories that nothing was tuned for, with default settings",
+    task="",
+    trials=6,
+    configurations=tuple(Configuration(name.replace("_", "-"), {}, task=f"{FOLDER}/{name}.py") for name in MACHINES),
+    figure=_figure,
+    table=_table,
+    published_runs=5,
+    folder=FOLDER,
+)
