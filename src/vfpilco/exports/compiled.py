@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from vfpilco.common.errors import UserError
+from vfpilco.exports.prefix import names_in
 from vfpilco.exports.templates import fill
 
 FLAGS = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic")
@@ -33,9 +34,9 @@ class Program:
     """An export in C, compiled with a program that calls it."""
 
     def __init__(self, export: Path, into: Path, command: list[str], flags: tuple[str, ...] = ()) -> None:
-        self.path = into / "drive"
-        (into / "drive.c").write_text(fill("drive.c"))
-        sources = [str(export / "policy.c"), str(into / "drive.c")]
+        self.path, called = into / "drive", names_in(export)
+        (into / "drive.c").write_text(fill("drive.c", **called))
+        sources = [str(export / called["source"]), str(into / "drive.c")]
         line = [*command, *FLAGS, *flags, f"-I{export}", "-o", str(self.path), *sources, "-lm"]
         built = subprocess.run(line, capture_output=True, text=True, timeout=600)
         if built.returncode:

@@ -29,6 +29,11 @@ def run_c(folder: Path, trials: Trials) -> Answers:
         return Answers(program.answers(trials), program.seconds(trials[0]))
 
 
+def run_arduino(folder: Path, trials: Trials) -> Answers:
+    """Compile the source of the library for this computer and run it; the duration of a step is another on a board."""
+    return Answers(run_c(folder / "src", trials).inputs)
+
+
 def run_numpy(folder: Path, trials: Trials) -> Answers:
     """Run the Python file."""
     return run_source((folder / "policy.py").read_text("utf-8"), trials)

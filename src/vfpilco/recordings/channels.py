@@ -94,10 +94,11 @@ def _hint(missing: str, others: Sequence[str]) -> str:
     """What to do about a missing column: rename the one with the closest name."""
     nearest = difflib.get_close_matches(missing.lower(), [split_unit(other)[0].lower() for other in others], 1, 0.5)
     if not nearest:
-        return f"rename the column that contains {missing!r}, or add it."
+        return f"rename the column that contains {missing!r}, add it, or name it with --columns {missing}=COLUMN."
     near = next(split_unit(other)[0] for other in others if split_unit(other)[0].lower() == nearest[0])
     unit = next((unit for unit in UNITS if near.endswith((f"_{unit}", f" {unit}"))), None)
-    return f"did you mean {near!r}? Rename it to {(f'{missing} [{unit}]' if unit else missing)!r} in the file."
+    goal = f"{missing} [{unit}]" if unit else missing
+    return f"did you mean {near!r}? Rename it to {goal!r} in the file, or use --columns {f'{goal}={near}'!r}."
 
 
 def guess(names: Sequence[str], positions: Sequence[str], inputs: Sequence[str], angles: Sequence[str]) -> Channels:
