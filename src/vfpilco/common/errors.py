@@ -9,7 +9,16 @@ from pathlib import Path
 
 
 class UserError(Exception):
-    """Something the user provided is wrong; the message says what, what was received, and what to do."""
+    """Something the user provided is wrong; the message says what, what was received, and what to do.
+
+    Example:
+        >>> import vfpilco
+        >>> try:
+        ...     vfpilco.task("cartpoel")
+        ... except vfpilco.UserError as error:
+        ...     print("did you mean" in str(error))
+        True
+    """
 
 
 def number_tuple(values: object, what: str) -> tuple[float, ...]:

@@ -9,7 +9,13 @@ import numpy as np
 
 @runtime_checkable
 class Random(Protocol):
-    """A source of random numbers; every call draws new ones."""
+    """A source of random numbers; every call draws new ones.
+
+    Example:
+        >>> random = NumpyRandom(np.random.default_rng(0))
+        >>> random.uniform((2, 3), -1.0, 1.0).shape
+        (2, 3)
+    """
 
     def normal(self, shape: tuple[int, ...]) -> Any:
         """Draw standard normal numbers."""

@@ -7,7 +7,14 @@ from vfpilco.data.trial import Trial
 
 
 class PlantError(UserError):
-    """The plant failed during a trial; `partial` holds what was recorded until then."""
+    """The plant failed during a trial; `partial` holds what was recorded until then.
+
+    Example:
+        >>> try:  # doctest: +SKIP
+        ...     vfpilco.learn(task, out="runs/first")
+        ... except vfpilco.PlantError as error:
+        ...     print(error)  # and resume with resume=True
+    """
 
     def __init__(self, message: str, partial: Trial | None = None) -> None:
         super().__init__(message)

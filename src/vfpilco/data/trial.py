@@ -10,7 +10,13 @@ from jaxtyping import Float
 
 @dataclass(frozen=True)
 class Trial:
-    """T+1 measured positions and the T inputs applied between them."""
+    """T+1 measured positions and the T inputs applied between them.
+
+    Example:
+        >>> trial = Trial(np.zeros((91, 2)), np.zeros((90, 1)), 1 / 30)
+        >>> trial.steps, round(trial.duration, 3)
+        (90, 3.0)
+    """
 
     q: Float[np.ndarray, "samples d_q"]
     """Measured positions; angles are unwrapped."""

@@ -11,7 +11,12 @@ from jaxtyping import Float
 
 @runtime_checkable
 class NoiseModel(Protocol):
-    """How the errors of the measurements become the noise of the GPs' targets; immutable and hashable."""
+    """How the errors of the measurements become the noise of the GPs' targets; immutable and hashable.
+
+    Example:
+        >>> isinstance(WhiteNoise(), NoiseModel)
+        True
+    """
 
     def mixing(
         self, weights: list[float], t: np.ndarray, q: np.ndarray, std: np.ndarray | None
@@ -36,7 +41,12 @@ class NoiseModel(Protocol):
 
 @dataclass(frozen=True)
 class WhiteNoise:
-    """Every target has independent noise, as in the paper."""
+    """Every target has independent noise, as in the paper.
+
+    Example:
+        >>> WhiteNoise().least_noise([1.0, -2.0, 1.0])
+        1.0
+    """
 
     def mixing(self, weights: list[float], t: np.ndarray, q: np.ndarray, std: np.ndarray | None) -> None:
         return None
@@ -52,6 +62,10 @@ class CorrelatedNoise:
 
     All measurements are equally good, and one matrix serves all GPs, unless the sensor's error depends on the motion:
     then those of fast movements are worse.
+
+    Example:
+        >>> round(CorrelatedNoise().least_noise([1.0, -2.0, 1.0]), 3)
+        2.449
     """
 
     def mixing(

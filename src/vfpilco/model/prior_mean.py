@@ -10,7 +10,12 @@ from vfpilco.state.base import State
 
 @runtime_checkable
 class PriorMean(Protocol):
-    """The prior mean of the GPs: an immutable and hashable object, such as a frozen dataclass."""
+    """The prior mean of the GPs: an immutable and hashable object, such as a frozen dataclass.
+
+    Example:
+        >>> isinstance(ZeroMean(), PriorMean)
+        True
+    """
 
     rate_gain: ClassVar[float]
     """Its derivative with respect to the last movement, which says how measurement errors enter it."""
@@ -28,7 +33,12 @@ class PriorMean(Protocol):
 
 @dataclass(frozen=True)
 class ConstantVelocity(PriorMean):
-    """The last movement continues: GPs learn only the deviation from it."""
+    """The last movement continues: GPs learn only the deviation from it.
+
+    Example:
+        >>> ConstantVelocity().rate_gain
+        1.0
+    """
 
     rate_gain: ClassVar[float] = 1.0
 
@@ -38,7 +48,12 @@ class ConstantVelocity(PriorMean):
 
 @dataclass(frozen=True)
 class ZeroMean(PriorMean):
-    """Nothing moves, as in the paper."""
+    """Nothing moves, as in the paper.
+
+    Example:
+        >>> ZeroMean().rate_gain
+        0.0
+    """
 
     rate_gain: ClassVar[float] = 0.0
 

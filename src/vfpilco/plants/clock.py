@@ -9,6 +9,12 @@ class Clock:
     """A clock with a constant rate, for a driver that has to wait until the next sample is due.
 
     Call `start()` when a trial begins, then `wait()` once per sample, between writing inputs and reading positions.
+
+    Example:
+        >>> clock = Clock(0.01)
+        >>> clock.start()
+        >>> clock.wait() < 1.0
+        True
     """
 
     def __init__(self, sampling_time: float) -> None:

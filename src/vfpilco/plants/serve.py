@@ -57,6 +57,11 @@ def serve(
     Raises:
         ValueError: If the address is invalid.
         OSError: If it cannot be listened on.
+
+    Example:
+        >>> serve(  # doctest: +SKIP
+        ...     Rig(), positions=["angle"], inputs=["voltage"], limits=[10.0], sampling_time=0.02
+        ... )
     """
     hello = {"type": "hello", "protocol": PROTOCOL, "version": VERSION, "positions": list(positions)}
     hello |= {"inputs": list(inputs), "limits": [float(u) for u in limits], "sampling_time": float(sampling_time)}

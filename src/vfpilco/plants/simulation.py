@@ -49,6 +49,19 @@ class SimulatedPlant(Sensed):
     Two imperfections of real rigs can be simulated: inputs take effect `latency` seconds after their sample, however
     many samples that is, and samples are taken too early or too late by `jitter` seconds (standard deviation), at most
     by 0.4 sampling times. Until the first input takes effect, the input is zero.
+
+    Example:
+        >>> import vfpilco
+        >>> class Slider(SimulatedPlant):
+        ...     positions = 1
+        ...
+        ...     def derivative(self, state, u):
+        ...         return np.array([state[1], u[0]])
+        >>> plant = Slider(0.02, vfpilco.GaussianNoise((0.0,)))
+        >>> plant.reset(0)
+        array([0.])
+        >>> plant.step(np.array([1.0])).round(6)
+        array([0.0002])
     """
 
     positions: int

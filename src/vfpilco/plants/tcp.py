@@ -61,6 +61,12 @@ class RemotePlant:
 
     Raises:
         UserError: If the address is invalid.
+
+    Example:
+        >>> import vfpilco
+        >>> plant = RemotePlant.connect("tcp://127.0.0.1:5555", vfpilco.task("cartpole"))  # doctest: +SKIP
+        >>> plant.reset(0)  # doctest: +SKIP
+        array([0., 0.])
     """
 
     def __init__(

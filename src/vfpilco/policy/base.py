@@ -26,6 +26,10 @@ class PolicyInputs:
     """What a policy has to know about x* and the machine's inputs; fixed after the exploration.
 
     Units and limits are numbers, or arrays while a policy is optimised: what is compiled does not depend on them.
+
+    Example:
+        >>> PolicyInputs(scale=(1.0, 0.03), limits=(10.0,)).template
+        PolicyInputs(scale=(1.0, 1.0), limits=(1.0,), circle=(), turns=())
     """
 
     scale: Any
@@ -52,6 +56,11 @@ class Policy(Protocol):
     """A differentiable map from x* to the plant's inputs; subclass `BoundPolicy` and override what differs.
 
     A policy is a frozen dataclass that holds no learned arrays: these are passed in as `params`.
+
+    Example:
+        >>> policy = vfpilco.RBF(5).bind(PolicyInputs(scale=(1.0,), limits=(10.0,)))
+        >>> policy(policy.init(jax.random.key(0)), np.zeros(1)).shape
+        (1,)
     """
 
     @property
@@ -92,7 +101,13 @@ class Policy(Protocol):
 
 @dataclass(frozen=True)
 class BoundPolicy(Policy):
-    """The part that all our policies share: being bound, and defaults for what is optional."""
+    """The part that all our policies share: being bound, and defaults for what is optional.
+
+    Example:
+        >>> from vfpilco import RBF
+        >>> RBF(5).bind(PolicyInputs(scale=(1.0,), limits=(10.0,))).inputs.limits
+        (10.0,)
+    """
 
     bound: PolicyInputs | None = field(default=None, kw_only=True, repr=False)
     """What is known about x* and the machine's inputs, after the exploration."""

@@ -17,7 +17,12 @@ from vfpilco.policy.layers import Chains, Dense
 
 @dataclass(frozen=True)
 class MLP(BoundPolicy):
-    """π(x*) = u_max tanh( W₃ tanh( W₂ tanh( W₁ x* + b₁ ) + b₂ ) + b₃ ), x* in units of `inputs.scale`."""
+    """π(x*) = u_max tanh( W₃ tanh( W₂ tanh( W₁ x* + b₁ ) + b₂ ) + b₃ ), x* in units of `inputs.scale`.
+
+    Example:
+        >>> MLP(32)
+        MLP(units=32)
+    """
 
     units: int = 64
     """Units of each of the two hidden layers."""

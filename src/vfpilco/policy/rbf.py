@@ -85,7 +85,12 @@ class RBF(BoundPolicy):
 
 @dataclass(frozen=True)
 class LinearRBF(RBF):
-    """π(x*) = u_max tanh( (K x* + Σ_i w_i exp(-‖a_i - x*‖²_Σ)) / u_max ): also steers far from all basis functions."""
+    """π(x*) = u_max tanh( (K x* + Σ_i w_i exp(-‖a_i - x*‖²_Σ)) / u_max ): also steers far from all basis functions.
+
+    Example:
+        >>> LinearRBF(400)
+        LinearRBF(basis_functions=400)
+    """
 
     def init(self, key: Array) -> Params:
         """As an RBF network, but wider with more than eight inputs, so that basis functions overlap; zero gains."""

@@ -21,7 +21,12 @@ from vfpilco.tasks.sensors import Sensor, std_at_rest
 
 @dataclass(frozen=True)
 class Signals:
-    """What a state representation has to know about the machine."""
+    """What a state representation has to know about the machine.
+
+    Example:
+        >>> Signals(angles=(False, True), d_u=1).d_q
+        2
+    """
 
     angles: tuple[bool, ...]
     """Which positions are angles; they are seen as sine and cosine."""
@@ -87,6 +92,11 @@ class State(Protocol):
     """A state representation; subclass `VelocityFree`, `Filtered` or `FullState`, or implement all of it.
 
     A state is a frozen dataclass. `bind` gives it the machine's signals; before, it is only a choice of settings.
+
+    Example:
+        >>> from vfpilco import VelocityFree
+        >>> VelocityFree(m_q=2, m_u=1).bind(Signals(angles=(False, True), d_u=1)).policy_kinds()
+        ['position', 'circle', 'circle', 'rate', 'rate', 'rate', 'rate']
     """
 
     @property

@@ -31,7 +31,12 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class FullState(Bindable):
-    """State representation of MC-PILCO: true positions and velocities, which only a simulated plant can give."""
+    """State representation of MC-PILCO: true positions and velocities, which only a simulated plant can give.
+
+    Example:
+        >>> FullState().full_state
+        True
+    """
 
     @property
     def full_state(self) -> bool:

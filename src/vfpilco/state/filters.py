@@ -38,7 +38,12 @@ class Filter(Protocol):
 
 @dataclass(frozen=True)
 class LowPass:
-    """Low-pass filters: causal of first order online, zero-phase of second order offline."""
+    """Low-pass filters: causal of first order online, zero-phase of second order offline.
+
+    Example:
+        >>> LowPass(cutoff=0.5).cutoff
+        0.5
+    """
 
     cutoff: float = 0.5
     """Cut-off frequency, as a fraction of half the sampling rate."""
@@ -63,7 +68,12 @@ class LowPass:
 
 @dataclass(frozen=True)
 class Kalman:
-    """Stationary Kalman filters online, Rauch-Tung-Striebel smoothers offline, for motion with random acceleration."""
+    """Stationary Kalman filters online, Rauch-Tung-Striebel smoothers offline, for motion with random acceleration.
+
+    Example:
+        >>> Kalman(acceleration=20.0).needs_std
+        True
+    """
 
     acceleration: float = 20.0
     """Standard deviation of the acceleration, in units of a position per s²."""

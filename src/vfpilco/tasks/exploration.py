@@ -12,7 +12,15 @@ from scipy.signal import butter, lfilter, sawtooth
 
 @runtime_checkable
 class Exploration(Protocol):
-    """Exploration with inputs that do not depend on what is measured."""
+    """Exploration with inputs that do not depend on what is measured.
+
+    Example:
+        >>> class Steps:
+        ...     def inputs(self, rng, steps, sampling_time, limits):
+        ...         return np.sign(rng.normal(size=(steps, len(limits)))) * limits
+        >>> isinstance(Steps(), Exploration)
+        True
+    """
 
     def inputs(self, rng: np.random.Generator, steps: int, sampling_time: float, limits: np.ndarray) -> np.ndarray:
         """Draw the inputs of one trial.
@@ -31,7 +39,15 @@ class Exploration(Protocol):
 
 @runtime_checkable
 class Feedback(Protocol):
-    """Exploration with a feedback controller."""
+    """Exploration with a feedback controller.
+
+    Example:
+        >>> class Hold:
+        ...     def controller(self, rng, sampling_time, limits):
+        ...         return lambda q: np.clip(-2.0 * q, -limits, limits)
+        >>> isinstance(Hold(), Feedback)
+        True
+    """
 
     def controller(
         self, rng: np.random.Generator, sampling_time: float, limits: np.ndarray
@@ -74,7 +90,12 @@ class FilteredNoise:
 
 @dataclass(frozen=True)
 class Cosines:
-    """A sum of cosines of equal amplitude with random frequencies and phases, clipped."""
+    """A sum of cosines of equal amplitude with random frequencies and phases, clipped.
+
+    Example:
+        >>> Cosines(count=5).inputs(np.random.default_rng(0), 90, 1 / 30, np.array([10.0])).shape
+        (90, 1)
+    """
 
     count: int = 10
     """How many cosines are added up."""
@@ -96,6 +117,10 @@ class TriangularWaves:
     """A noisy triangular wave with random frequency and sign for every input, clipped.
 
     It begins at a peak, so that a position that integrates the input swings symmetrically around its start.
+
+    Example:
+        >>> TriangularWaves().inputs(np.random.default_rng(0), 90, 1 / 30, np.array([10.0])).shape
+        (90, 1)
     """
 
     frequencies: tuple[float, float] = (0.8, 1.6)
@@ -117,6 +142,11 @@ class RandomPD:
     """A poorly tuned PD controller that follows a reference; its gains are random for every input and trial.
 
     u = K_P (r - q̄) - K_D q̄', with the velocity from backward differences. There are as many inputs as positions.
+
+    Example:
+        >>> control = RandomPD([[1.0]] * 90).controller(np.random.default_rng(0), 1 / 30, np.array([2.0]))
+        >>> control(np.array([0.0])).shape
+        (1,)
     """
 
     reference: Sequence[Sequence[float]]

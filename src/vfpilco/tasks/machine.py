@@ -44,7 +44,12 @@ class Position:
 
 @dataclass(frozen=True)
 class Input:
-    """An input of the plant."""
+    """An input of the plant.
+
+    Example:
+        >>> Input("force", "N", limit=10.0)
+        Input(name='force', unit='N', limit=10.0)
+    """
 
     name: str
     """The name of its column in CSV files."""
@@ -59,6 +64,11 @@ class Features:
     """Prior knowledge of the physics: functions of positions, rates and inputs that the change depends on.
 
     Kernels such as `SE() + Linear(on=("features",))` use them.
+
+    Example:
+        >>> gravity = Features(of=lambda q, rates, u: np.sin(q), count=1)
+        >>> gravity.of(np.zeros((3, 1)), None, None).shape
+        (3, 1)
     """
 
     of: Callable[[Any, Any, Any], Any]
@@ -84,7 +94,12 @@ class Command(NamedTuple):
 
 @dataclass(frozen=True)
 class Drawing:
-    """How the machine is drawn; every part is optional."""
+    """How the machine is drawn; every part is optional.
+
+    Example:
+        >>> Drawing().scene is None
+        True
+    """
 
     scene: Callable[[np.ndarray], Scene] | None = None
     """The machine at positions (samples, d_q) as shapes in the plane, for reports and films; dials without one."""
@@ -96,7 +111,14 @@ class Drawing:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What the machine is: how it is reached, what is measured and applied, and what its sensors do."""
+    """What the machine is: how it is reached, what is measured and applied, and what its sensors do.
+
+    Example:
+        >>> import vfpilco
+        >>> machine = vfpilco.task("cartpole").machine
+        >>> [i.name for i in machine.inputs], round(1 / machine.sampling_time)
+        (['force'], 30)
+    """
 
     plant: Callable[[], Plant] | str | None
     """Makes or connects to the plant; or its address, `tcp://host:port` or `gym:ID`; None if it runs elsewhere."""

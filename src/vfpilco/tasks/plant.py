@@ -12,6 +12,19 @@ class Plant(Protocol):
     """A machine that can be brought to its start, driven one sample at a time, and stopped.
 
     A plant may have more capabilities: `KnowsPositions`, `KnowsVelocities`, `EndsEarly`, `Closeable`.
+
+    Example:
+        >>> class Motor:
+        ...     def reset(self, seed):
+        ...         return np.zeros(1)
+        ...
+        ...     def step(self, u):
+        ...         return np.zeros(1)
+        ...
+        ...     def stop(self):
+        ...         pass
+        >>> isinstance(Motor(), Plant)
+        True
     """
 
     def reset(self, seed: int) -> np.ndarray:

@@ -12,7 +12,12 @@ from vfpilco.common.random import Random
 
 @runtime_checkable
 class Start(Protocol):
-    """The distribution p(q_0) that particles start from, at rest; immutable and hashable."""
+    """The distribution p(q_0) that particles start from, at rest; immutable and hashable.
+
+    Example:
+        >>> isinstance(GaussianStart((0.0,), (0.01,)), Start)
+        True
+    """
 
     def sample(self, random: Random, particles: int) -> Any:
         """Draw start positions, (particles, d_q)."""
@@ -26,7 +31,12 @@ def _same_length(one: Sequence[float], other: Sequence[float]) -> None:
 
 @dataclass(frozen=True)
 class GaussianStart:
-    """Particles start from a Gaussian around `mean`."""
+    """Particles start from a Gaussian around `mean`.
+
+    Example:
+        >>> GaussianStart((0.0, 3.14), (0.01, 0.01)).mean
+        (0.0, 3.14)
+    """
 
     mean: Sequence[float]
     std: Sequence[float]
@@ -44,7 +54,12 @@ class GaussianStart:
 
 @dataclass(frozen=True)
 class UniformStart:
-    """Particles start anywhere between `low` and `high`."""
+    """Particles start anywhere between `low` and `high`.
+
+    Example:
+        >>> UniformStart((-0.1, -0.1), (0.1, 0.1)).high
+        (0.1, 0.1)
+    """
 
     low: Sequence[float]
     high: Sequence[float]

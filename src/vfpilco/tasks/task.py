@@ -20,7 +20,12 @@ from vfpilco.tasks.start import Start
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that says how good a trial was."""
+    """A number that says how good a trial was.
+
+    Example:
+        >>> Measure("overshoot", "m", of=lambda q: float(q[:, 0].max())).of(np.array([[0.0], [0.2]]))
+        0.2
+    """
 
     name: str
     unit: str

@@ -15,7 +15,14 @@ from vfpilco.trials.settings import Settings
 
 @dataclass
 class Result:
-    """What a run has learned so far."""
+    """What a run has learned so far.
+
+    Example:
+        >>> import vfpilco
+        >>> result = vfpilco.learn(vfpilco.task("cartpole"), seed=0)  # doctest: +SKIP
+        >>> result.successes  # doctest: +SKIP
+        [False, False, True, True, True]
+    """
 
     plan: Plan
     """Task, settings, seed and number of trials."""

@@ -32,7 +32,13 @@ HYPERPRIOR_STD = 2.0
 
 
 class GPInputs(NamedTuple):
-    """What is known about the entries of the GP input x̃ before hyperparameters are fitted."""
+    """What is known about the entries of the GP input x̃ before hyperparameters are fitted.
+
+    Example:
+        >>> inputs = GPInputs(("position", "rate", "input"), np.ones(3), np.ones(3))
+        >>> inputs.selected(("rates", "inputs"))
+        array([False,  True,  True])
+    """
 
     kinds: tuple[str, ...]
     """The kind of every entry: position, circle, rate, input or feature; empty if they are unknown."""
@@ -53,7 +59,12 @@ class GPInputs(NamedTuple):
 
 
 class Hyperprior(NamedTuple):
-    """A Gaussian on the logarithms of hyperparameters: where the fit starts, and how far it may go."""
+    """A Gaussian on the logarithms of hyperparameters: where the fit starts, and how far it may go.
+
+    Example:
+        >>> Hyperprior({"log_scale": 0.0}, {"log_scale": 2.0}).width
+        {'log_scale': 2.0}
+    """
 
     centre: Params
     width: Params
@@ -74,6 +85,11 @@ class Kernel(Protocol):
     Kernels are frozen dataclasses that hold no hyperparameters. A subclass needs `hyperprior` and `cross`; the
     derivatives follow by automatic differentiation unless they are overridden with something faster.
     Kernels are joined by `+` and `*`.
+
+    Example:
+        >>> from vfpilco import SE, Linear
+        >>> isinstance(SE() + Linear(on=("angles",)), Kernel)
+        True
     """
 
     def hyperprior(self, inputs: GPInputs, log_scale: float = 0.0, free_scale: bool = True) -> Hyperprior:

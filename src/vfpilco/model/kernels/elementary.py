@@ -25,7 +25,12 @@ from vfpilco.model.kernels.base import (
 
 @dataclass(frozen=True)
 class ScaledKernel(Kernel):
-    """A kernel with one scale per entry of x̃ and a signal; an entry that takes no part has an infinite scale."""
+    """A kernel with one scale per entry of x̃ and a signal; an entry that takes no part has an infinite scale.
+
+    Example:
+        >>> SE().hyperprior(GPInputs((), np.ones(3), np.ones(3))).centre["log_scale"]
+        array(0.)
+    """
 
     on: tuple[str, ...] = ()
     """The entries it acts on: positions, angles, rates, inputs, features; all but features if empty."""
@@ -84,7 +89,12 @@ class SE(ScaledKernel):
 
 @dataclass(frozen=True)
 class Poly(ScaledKernel):
-    """k(x, z) = λ² (1 + Σ_d x_d z_d / s_d²)^degree."""
+    """k(x, z) = λ² (1 + Σ_d x_d z_d / s_d²)^degree.
+
+    Example:
+        >>> Poly(2, on=("rates",)).degree
+        2
+    """
 
     degree: int = 1
     """The power."""
@@ -128,7 +138,12 @@ class Poly(ScaledKernel):
 
 @dataclass(frozen=True)
 class Linear(Poly):
-    """k(x, z) = λ² Σ_d x_d z_d / s_d²."""
+    """k(x, z) = λ² Σ_d x_d z_d / s_d².
+
+    Example:
+        >>> Linear(on=("angles", "inputs")).on
+        ('angles', 'inputs')
+    """
 
     degree: int = field(default=1, init=False, repr=False)
 
