@@ -194,17 +194,17 @@ def test_float64_is_used_where_float32_is_not_precise_enough(monkeypatch):
     assert all(0 < share < 0.1 for share in result.rows[-1].model.rounding)
 
 
-def test_a_cost_outside_the_predicted_band_is_reported_and_recorded(small_run):
+def test_a_cost_above_the_predicted_band_is_reported_and_recorded_and_one_below_is_not(small_run):
     result, _, _ = small_run
     watch = Recorder()
     learner = Learner(Plan(result.task, result.settings, 0, 1), result.task.machine.plant(), Store(), watch)
-    for low, high in ((0.0, 1.0), (0.0, 91.0)):
+    for low, high in ((0.0, 1.0), (0.0, 91.0), (90.0, 91.0)):
         compared = Comparison(CostBand((low + high) / 2, low, high), 1.0, result.rows[1].model)
         learner.journal.record(result.trials[1], "policy", 1, compared)
-    outside, inside = watch.rows
-    assert len(outside.notes) == len(watch.notes) == 1
-    assert "outside the predicted 95 % band 0.0 to 1.0" in watch.notes[0]
-    assert inside.notes == []
+    above, inside, below = watch.rows
+    assert len(above.notes) == len(watch.notes) == 1
+    assert "above the predicted 95 % band 0.0 to 1.0" in watch.notes[0]
+    assert inside.notes == below.notes == []
 
 
 def test_without_a_watcher_notes_are_logged(caplog):

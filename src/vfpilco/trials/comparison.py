@@ -66,10 +66,15 @@ def posterior_report(
     if model.exact:
         return PosteriorReport("exact", model.points)
     loss = diagnostics.projection_loss(model, data, test)
-    if max(loss.error) > MOST_ERROR or max(loss.log_density) > MOST_NATS:
+    worse = []
+    if max(loss.error) > MOST_ERROR:
+        worse.append(f"{max(loss.error):.1%} in one-step error")
+    if max(loss.log_density) > MOST_NATS:
+        worse.append(f"{max(loss.log_density):.3f} nats per sample")
+    if worse:
         note(
-            f"The projected GP posterior is worse than the exact one by {max(loss.error):.1%} in one-step error "
-            f"and {max(loss.log_density):.3f} nats: if policies fail, raise --inducing or set it to 0."
+            f"The projected GP posterior is worse than the exact one by {' and '.join(worse)}: if policies fail, raise "
+            "--inducing or set it to 0."
         )
     _, inducing, directions = model.posterior.w.shape
     return PosteriorReport(

@@ -91,9 +91,9 @@ class Journal:
             ended_s=trial.duration if trial.steps < self.task.horizon else None,
             **({} if compared is None else vars(compared)),
         )
-        if row.predicted_cost is not None and not row.predicted_cost.contains(row.cost):
+        if row.predicted_cost is not None and row.cost > row.predicted_cost.high:
             self.watch.note(
-                f"Trial {row.trial}: the real cost {row.cost:.1f} is outside the predicted 95 % band "
+                f"Trial {row.trial}: the real cost {row.cost:.1f} is above the predicted 95 % band "
                 f"{row.predicted_cost.low:.1f} to {row.predicted_cost.high:.1f}; the model is not yet accurate where "
                 "the policy goes."
             )
