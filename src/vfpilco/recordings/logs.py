@@ -9,8 +9,9 @@ import numpy as np
 
 from vfpilco.common.errors import UserError
 from vfpilco.common.text import count, seconds
+from vfpilco.common.units import converted
 from vfpilco.data.trial import Trial
-from vfpilco.recordings.channels import Channels, columns_of, converted, split_unit, time_column
+from vfpilco.recordings.channels import Channels, columns_of, split_unit, time_column
 from vfpilco.recordings.findings import Finding, Findings, worst
 from vfpilco.recordings.formats import read_file
 from vfpilco.recordings.formats.base import Columns, renamed
