@@ -30,7 +30,7 @@ from vfpilco.exports import check as checking
 from vfpilco.exports.compiled import FLAGS, Program, compiler
 from vfpilco.exports.exported import Exported, Quantity
 from vfpilco.exports.readme import readme
-from vfpilco.exports.targets import TARGETS
+from vfpilco.exports.targets import TARGETS as ALL_TARGETS
 from vfpilco.exports.text import inward, plain
 from vfpilco.policy.base import PolicyInputs
 from vfpilco.policy.learned import LearnedPolicy
@@ -40,6 +40,9 @@ from vfpilco.state.base import Signals
 from vfpilco.state.window import VelocityFree
 from vfpilco.trials.execute import execute
 
+TARGETS = {
+    to: target for to, target in ALL_TARGETS.items() if to not in ("arduino", "fmu")
+}  # their source is that of C
 SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 HOSTILE = '"""\'*/ `x` %s\\ \n```\n??/ $(task) ${q} | # é \ud800 \u202e "); system("rm'
 SAMPLES = Path(__file__).parent.parent / "samples"
@@ -96,8 +99,9 @@ def test_every_form_keeps_the_slew_limit_as_the_learned_policy_does(how, kind, f
     wanted = [checking.answers(free, trial) for trial in trials]
     assert difference(one, wanted, trials) > 0.1
     for to, target in TARGETS.items():
-        for precision, allowed in zip(target.precisions, (1e-12, 1e-4), strict=False):
+        for precision in target.precisions:
             folder = written(one, to, tmp_path / to / precision, precision)
+            allowed = 1e-12 if precision == "double" else 1e-4
             assert difference(one, target.run(folder, trials).inputs, trials) < allowed, (to, precision)
 
 

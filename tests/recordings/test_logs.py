@@ -284,14 +284,19 @@ def test_missing_and_ambiguous_columns(tmp_path, lines, task):
     path = tmp_path / "log.csv"
     path.write_text("\n".join(["t,p,alhpa,force", *lines[1:]]))
     message = (
-        "has no column called 'alpha', only t, p, alhpa, force: did you mean 'alhpa'? Rename it to 'alpha' in the file."
+        "has no column called 'alpha', only t, p, alhpa, force: did you mean 'alhpa'? Rename it to 'alpha' in the "
+        "file, or use --columns 'alpha=alhpa'."
     )
     assert message in refused(path, task)
     path.write_text("\n".join(["t,p,Alpha_deg,u", *lines[1:]]))
     message = "has no columns called 'alpha' and 'force', only t, p, Alpha_deg, u: did you mean 'Alpha_deg'?"
-    assert f"{message} Rename it to 'alpha [deg]' in the file." in refused(path, task)
+    assert f"{message} Rename it to 'alpha [deg]' in the file, or use --columns 'alpha [deg]=Alpha_deg'." in refused(
+        path, task
+    )
     path.write_text("\n".join(["t,p,alpha,u", *lines[1:]]))
-    assert "rename the column that contains 'force', or add it" in refused(path, task)
+    assert "rename the column that contains 'force', add it, or name it with --columns force=COLUMN" in refused(
+        path, task
+    )
     path.write_text("\n".join(["t,p,alpha,force,P [mm]", *lines[1:]]))
     assert "2 columns called 'p'" in refused(path, task)
 

@@ -26,7 +26,7 @@ USAGE = """vfpilco: learn to control a machine from raw position measurements
   vfpilco evaluate RUN          run a learned policy on the plant
   vfpilco serve TASK            serve its plant over TCP, for a learner in another process
   vfpilco inspect FILE …        check recordings and suggest settings
-  vfpilco export RUN --to c --out DIR               export a learned policy as C99, ONNX or NumPy
+  vfpilco export RUN --to c --out DIR               export a learned policy as C99, Arduino, FMU, ONNX or NumPy
   vfpilco report RUN …          write a page that shows a run, or compares runs and studies
   vfpilco render RUN --out swing.gif                write a film or a picture of the machine
   vfpilco reproduce STUDY       reproduce a study of the paper    (vfpilco reproduce --list)

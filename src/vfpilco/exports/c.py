@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from vfpilco.exports.exported import Exported, Quantity
+from vfpilco.exports.footprint import ARM, AVR, Footprint, Processor, operations, stack_bytes, struct_bytes
+from vfpilco.exports.prefix import names
 from vfpilco.exports.templates import fill
 from vfpilco.exports.text import Precision, inward, numbers, plain, rounded
 from vfpilco.policy.layers import Basis, Dense
@@ -16,41 +18,59 @@ from vfpilco.state.memory import Entry
 
 def files(exported: Exported, precision: Precision) -> dict[str, str]:
     """The header and the source."""
-    memory, kinds = exported.memory, {type(layer) for chain in exported.chains for layer in chain}
-    functions = {name: name + _suffix(precision) for name in ("exp", "tanh", "sin", "cos")}
-    tables = [*_memory_tables(exported), _table("limits", inward(exported.limits, precision))]
-    tables += [] if exported.slew is None else [_table("most_change", exported.slew)]
-    header = fill(
+    called = names(exported.prefix)
+    return {
+        called["header"]: header(exported, precision, called),
+        called["source"]: source(exported, precision, called),
+    }
+
+
+def header(exported: Exported, precision: Precision, called: Mapping[str, str]) -> str:
+    """The header, with the given names of files and symbols."""
+    memory = exported.memory
+    return fill(
         "policy.h",
+        **called,
         task=plain(exported.origin.task),
         real=precision,
         measures=memory.columns,
         inputs=len(exported.inputs),
         memory=memory.rows,
         sampling_time=repr(exported.sampling_time),
+        footprint=_footprint(exported, precision),
         measured=_listed(exported.measures),
         applied=_listed(exported.inputs, _bounds(exported)),
-        last_inputs="" if exported.slew is None else "\n    double applied[VFPILCO_INPUTS];",
+        last_inputs="" if exported.slew is None else f"\n    double applied[{called['PREFIX']}_INPUTS];",
         slew="" if exported.slew is None else SLEW,
     )
-    source = fill(
+
+
+def source(exported: Exported, precision: Precision, called: Mapping[str, str]) -> str:
+    """The source file, with the given names of files and symbols."""
+    memory, kinds = exported.memory, {type(layer) for chain in exported.chains for layer in chain}
+    functions = {name: name + _suffix(precision) for name in ("exp", "tanh", "sin", "cos")}
+    turning = ", ".join(str(int(turns)) for turns in memory.turning)
+    tables = [f"static const int turning[{memory.columns}] = {{{turning}}};\n"]
+    tables += [_table(name, values) for name, values in constants(exported, precision).items()]
+    text = fill(
         "policy.c",
+        **called,
         entries=exported.entries,
         window=memory.window,
         filters=memory.filters,
         last_sample=0 if exported.reference is None else len(exported.reference) - 1,
-        tables="\n".join(tables + _layer_tables(exported, precision)),
+        tables="\n".join(tables),
         limited=fill("limited.c", **functions),
-        slew="" if exported.slew is None else fill("slew.c"),
+        slew="" if exported.slew is None else fill("slew.c", **called),
         slewed="" if exported.slew is None else "\n    slew(policy, valid, u);",
-        filter=fill("filter.c") if memory.filters else "",
+        filter=fill("filter.c", **called) if memory.filters else "",
         filtered="\n            filter(policy, z);" if memory.filters else "",
         circle=fill("circle.c", **functions) if any(entry.of for entry in memory.entries) else "",
         policy_input="\n".join(_policy_input(exported)),
         layers="\n".join(fill(file, **functions) for kind, (file, _) in LAYERS.items() if kind in kinds),
         chains="\n".join(_calls(exported)),
     )
-    return {"policy.h": header, "policy.c": re.sub("\n{3,}", "\n\n", source)}
+    return re.sub("\n{3,}", "\n\n", text)
 
 
 SLEW = """
@@ -69,6 +89,27 @@ def _listed(quantities: tuple[Quantity, ...], bounds: list[str] | None = None) -
     return "\n".join(f" *   {i}: {plain(q.name)} [{plain(q.unit)}]{bound}" for i, (q, bound) in lines)
 
 
+def _footprint(exported: Exported, precision: Precision) -> str:
+    """Lines of a comment about memory and time."""
+    lines = [f"A step takes at most {operations(exported)}."]
+    for processor in (AVR, ARM):
+        used = footprint(exported, precision, processor)
+        lines.append(
+            f"On {processor.article} {processor.name}: {used.constants} bytes of constants, {used.struct} of struct, "
+            f"{used.stack} of stack and what calls take."
+        )
+    return "\n".join(f" * {line}" for line in lines)
+
+
+def footprint(exported: Exported, precision: Precision, processor: Processor) -> Footprint:
+    """The memory that the program takes on a processor."""
+    return Footprint(
+        processor.bytes_of(constants(exported, precision).values()),
+        struct_bytes(exported, processor),
+        stack_bytes(exported, precision, processor),
+    )
+
+
 def _bounds(exported: Exported) -> list[str]:
     """The limits of every input."""
     bounds = [f", between -{limit} and {limit}" for limit in exported.limits]
@@ -80,29 +121,27 @@ def _bounds(exported: Exported) -> list[str]:
 # -- tables ------------------------------------------------------------------------------------------------------
 
 
+def constants(exported: Exported, precision: Precision) -> dict[str, np.ndarray]:
+    """Every table of the program by name, in the precision that it has there."""
+    memory, tables = exported.memory, {"start": exported.memory.start}
+    if memory.filters:
+        tables |= {"filter_a": memory.a, "filter_b": memory.b}
+    if exported.reference is not None:
+        tables["reference"] = exported.reference
+    tables["limits"] = inward(exported.limits, precision)
+    if exported.slew is not None:
+        tables["most_change"] = exported.slew
+    for chain in _named(exported):
+        for name, layer in chain:
+            tables |= {f"{name}_{what}": rounded(values, precision) for what, values in layer.arrays.items()}
+    return tables
+
+
 def _table(name: str, values: np.ndarray) -> str:
     """An array in C, a line per row, in its own precision."""
     kind, suffix = ("double", "") if values.dtype == np.float64 else ("float", "f")
     lines = ",\n    ".join(numbers(values, suffix))
-    return f"static const {kind} {name}[{values.size}] = {{\n    {lines}\n}};\n"
-
-
-def _memory_tables(exported: Exported) -> list[str]:
-    memory = exported.memory
-    turning = ", ".join(str(int(turns)) for turns in memory.turning)
-    tables = [f"static const int turning[{memory.columns}] = {{{turning}}};\n", _table("start", memory.start)]
-    if memory.filters:
-        tables += [_table("filter_a", memory.a), _table("filter_b", memory.b)]
-    return tables if exported.reference is None else [*tables, _table("reference", exported.reference)]
-
-
-def _layer_tables(exported: Exported, precision: Precision) -> list[str]:
-    return [
-        _table(f"{name}_{what}", rounded(values, precision))
-        for chain in _named(exported)
-        for name, layer in chain
-        for what, values in layer.arrays.items()
-    ]
+    return f"static const {kind} {name}[{values.size}] FLASH = {{\n    {lines}\n}};\n"
 
 
 def _named(exported: Exported) -> list[list[tuple[str, Basis | Dense]]]:
@@ -118,7 +157,7 @@ def _policy_input(exported: Exported) -> list[str]:
     lines = [f"    x[{k}] = {_entry(entry)};" for k, entry in enumerate(exported.memory.entries)]
     d_q = len(exported.positions)
     for j in range(0 if exported.reference is None else d_q):
-        lines.append(f"    x[{len(lines)}] = (real)(reference[policy->sample * {d_q} + {j}] - m[0][{j}]);")
+        lines.append(f"    x[{len(lines)}] = (real)(AT(reference, policy->sample * {d_q} + {j}) - m[0][{j}]);")
     return lines
 
 

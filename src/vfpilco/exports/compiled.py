@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from vfpilco.common.errors import UserError
+from vfpilco.exports.prefix import names_in
 from vfpilco.exports.templates import fill
 
 FLAGS = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic")
 COMPILERS = ("cc", "gcc", "clang")
 
 
-def compiler() -> list[str]:
+def compiler(purpose: str = "Checking an export in C") -> list[str]:
     """The command of the C compiler: that of the environment variable CC, or the first one found."""
     named = os.environ.get("CC", "")
     commands = [named.split()] if named.split() else [[name] for name in COMPILERS]
@@ -24,18 +25,16 @@ def compiler() -> list[str]:
         if shutil.which(command[0]):
             return command
     tried = " or ".join(" ".join(command) for command in commands)
-    raise UserError(
-        f"Checking an export in C needs a compiler, and {tried} was not found: install one, or name it in CC."
-    )
+    raise UserError(f"{purpose} needs a compiler, and {tried} was not found: install one, or name it in CC.")
 
 
 class Program:
     """An export in C, compiled with a program that calls it."""
 
     def __init__(self, export: Path, into: Path, command: list[str], flags: tuple[str, ...] = ()) -> None:
-        self.path = into / "drive"
-        (into / "drive.c").write_text(fill("drive.c"))
-        sources = [str(export / "policy.c"), str(into / "drive.c")]
+        self.path, called = into / "drive", names_in(export)
+        (into / "drive.c").write_text(fill("drive.c", **called))
+        sources = [str(export / called["source"]), str(into / "drive.c")]
         line = [*command, *FLAGS, *flags, f"-I{export}", "-o", str(self.path), *sources, "-lm"]
         built = subprocess.run(line, capture_output=True, text=True, timeout=600)
         if built.returncode:

@@ -13,6 +13,7 @@ import numpy as np
 from vfpilco.common.errors import UserError
 from vfpilco.data.trial import Trial
 from vfpilco.exports.origin import Origin, origin_of
+from vfpilco.exports.prefix import DEFAULT
 from vfpilco.policy.layers import Basis, Chains, Dense
 from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.state.memory import Memory
@@ -39,6 +40,8 @@ class Exported:
     """Where it was learned."""
     trials: tuple[np.ndarray, ...]
     """The measurements of the run's executions, (samples, measures) each; the policy's own, if it has one, is last."""
+    prefix: str = DEFAULT
+    """What the names in a C program start with."""
 
     @cached_property
     def memory(self) -> Memory:
@@ -123,8 +126,13 @@ def _not_exportable(part: object, kind: str, method: str, due: str) -> UserError
     )
 
 
-def describe(folder: RunFolder, trial: int | None = None) -> Exported:
+def describe(folder: RunFolder, trial: int | None = None, prefix: str = DEFAULT) -> Exported:
     """What is exported of a run: the policy of a trial, or the last one.
+
+    Args:
+        folder: The run folder.
+        trial: The trial; the last one with a policy if not given.
+        prefix: What the names in a C program start with.
 
     Raises:
         UserError: If there is no such policy, or it cannot be exported.
@@ -142,6 +150,7 @@ def describe(folder: RunFolder, trial: int | None = None) -> Exported:
             float(task.sampling_time),
             origin_of(folder.path, header, trial),
             tuple(_measurements(folder, policy, trial)),
+            prefix,
         )
         exported.check()
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:

@@ -6,9 +6,14 @@ import json
 
 import numpy as np
 
+from vfpilco.exports import c
+from vfpilco.exports.boards import avr_sentence
+from vfpilco.exports.boards import table as boards
 from vfpilco.exports.check import ALLOWED, Report, answers
 from vfpilco.exports.exported import Exported
-from vfpilco.exports.targets import Target
+from vfpilco.exports.footprint import ARM, AVR, operations
+from vfpilco.exports.prefix import names
+from vfpilco.exports.targets import TARGETS, Target
 from vfpilco.exports.templates import fill
 from vfpilco.exports.text import DTYPES, Precision, plain
 
@@ -42,6 +47,11 @@ def _usage(exported: Exported, target: Target, precision: Precision) -> str:
     sample = "" if exported.reference is None else ', "sample": np.array([0])'
     return fill(
         target.usage,
+        **names(exported.prefix, short=target is TARGETS["c"]),
+        footprint=_footprint(exported, precision),
+        boards=boards(exported, precision),
+        avr=avr_sentence(exported),
+        sampling_time=repr(exported.sampling_time),
         rows=exported.memory.rows,
         columns=exported.memory.columns,
         inputs=inputs,
@@ -51,6 +61,14 @@ def _usage(exported: Exported, target: Target, precision: Precision) -> str:
         applied=", applied" if limited else "",
         more=', "applied": applied' * limited + sample,
     ).strip()
+
+
+def _footprint(exported: Exported, precision: Precision) -> str:
+    rows = [(processor, c.footprint(exported, precision, processor)) for processor in (AVR, ARM)]
+    table = "\n".join(
+        f"| {processor.name} | {used.constants} | {used.struct} | {used.stack} |" for processor, used in rows
+    )
+    return fill("footprint.md", operations=operations(exported), table=table).strip()
 
 
 def _measures(exported: Exported) -> str:

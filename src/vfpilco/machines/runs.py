@@ -106,7 +106,8 @@ def on_plant(task: Task, address: str | None, folder: RunFolder | None, say: Cal
     plant = None if folder is None else folder.header().plant
     if plant is None:
         return task
-    if plant.startswith("gym:") and ":" in plant[4:]:  # Gymnasium would import a module that the folder names
+    # Gymnasium would import a module that the folder names, an FMU contains code.
+    if (plant.startswith("gym:") and ":" in plant[4:]) or plant.startswith("fmu:"):
         raise UserError(f"The run was made with the plant {plant[:200]}: name it with --plant, if you trust it.")
     say(f"The plant is {plant[:200]}, as it was for this run.")
     return dataclasses.replace(task, plant=plant)

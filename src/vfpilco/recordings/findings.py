@@ -21,20 +21,28 @@ class Finding:
     kind: str
     """A short name of the kind, such as `gap`."""
     line: int
-    """The line in the file, from 1."""
+    """The line in the file, from 1; 0 for the columns of a file without lines."""
     sentence: str
     """What was found, and what to do."""
     column: str | None = None
     """The column that it concerns, if it concerns one."""
+    place: str = "line"
+    """What `line` counts: lines of a text, or samples of a file that has no lines."""
+
+    @property
+    def where(self) -> str:
+        """The line or sample; files without lines have no line of column names."""
+        return f"{self.place} {self.line}" if self.line else "columns"
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.sentence}"
+        return f"{self.where}: {self.sentence}"
 
 
 class Findings:
     """Collects findings; of a kind that occurs often it keeps the first ones and counts the others."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: str = "line") -> None:
+        self.place = place
         self._found: list[Finding] = []
         self._count: Counter[tuple[str, str | None]] = Counter()
         self._left_out: dict[tuple[Severity, str, str | None], list[int]] = {}
@@ -43,7 +51,7 @@ class Findings:
         """Keep a finding, or count it."""
         self._count[kind, column] += 1
         if self._count[kind, column] <= MOST_OF_A_KIND:
-            self._found.append(Finding(severity, kind, line, sentence, column))
+            self._found.append(Finding(severity, kind, line, sentence, column, self.place))
         else:
             self._left_out.setdefault((severity, kind, column), []).append(line)
 
@@ -51,7 +59,12 @@ class Findings:
         """All findings in the order of lines, the more serious ones first on the same line."""
         more = [
             Finding(
-                severity, kind, lines[0], f"{len(lines)} more of the kind {kind!r}, up to line {lines[-1]}.", column
+                severity,
+                kind,
+                lines[0],
+                f"{len(lines)} more of the kind {kind!r}, up to {self.place} {lines[-1]}.",
+                column,
+                self.place,
             )
             for (severity, kind, column), lines in self._left_out.items()
         ]

@@ -1,4 +1,4 @@
-"""Trials logged by other programs: a CSV file with named columns as a `Trial`, and everything that was found in it."""
+"""Trials logged by other programs: a file with named columns as a `Trial`, and everything that was found in it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ import numpy as np
 
 from vfpilco.common.errors import UserError
 from vfpilco.common.text import count, seconds
+from vfpilco.common.units import converted
 from vfpilco.data.trial import Trial
-from vfpilco.recordings.channels import Channels, columns_of, converted, split_unit, time_column
+from vfpilco.recordings.channels import Channels, columns_of, split_unit, time_column
 from vfpilco.recordings.findings import Finding, Findings, worst
-from vfpilco.recordings.table import Table, decimals, read_table
+from vfpilco.recordings.formats import read_file
+from vfpilco.recordings.formats.base import Columns, renamed
+from vfpilco.recordings.splitting import Parts, parts
+from vfpilco.recordings.table import Table, decimals
 from vfpilco.recordings.times import check_repeated, check_times, to_seconds
 from vfpilco.recordings.values import check_constant, check_degrees, check_input, check_width, to_numbers, unwrapped
 from vfpilco.tasks.task import Task
@@ -37,10 +41,17 @@ class Recording:
     resolution: tuple[float, ...]
     """The value of the last printed digit of each position; 0 where it is unknown."""
     findings: list[Finding]
+    part: str = ""
+    """Which part of the file it is, if the file was cut into several."""
+
+    @property
+    def label(self) -> str:
+        """The file, and which part of it."""
+        return f"{self.path}{self.part}"
 
 
 def read_log(path: Path, task: Task) -> tuple[Trial | None, list[Finding]]:
-    """Read the trial in a CSV file that another program wrote.
+    """Read the trial in a file that another program wrote: CSV, MATLAB, Parquet or MCAP.
 
     Args:
         path: The file.
@@ -50,7 +61,7 @@ def read_log(path: Path, task: Task) -> tuple[Trial | None, list[Finding]]:
         The trial, None if it cannot be learned from; and everything that was found in the file.
 
     Raises:
-        UserError: If it is not a CSV file with named columns, or lacks a column of the task.
+        UserError: If it is not a file with named columns, or lacks a column of the task.
     """
     recording = read_recording(path, Channels.of(task))
     usable = worst(recording.findings) != "error"
@@ -69,31 +80,61 @@ def refuse(recording: Recording) -> None:
     errors = [f for f in recording.findings if f.severity == "error"]
     if errors:
         what = "an error" if len(errors) == 1 else f"{len(errors)} errors; the first"
-        raise UserError(f"{recording.path} cannot be learned from, it has {what} on {errors[0]}")
+        raise UserError(f"{recording.label} cannot be learned from, it has {what} on {errors[0]}")
 
 
 def read_recording(path: Path, channels: Channels) -> Recording:
-    """Read a CSV file with the given channels and check all of it; findings are in the order of lines."""
-    table, findings = read_table(Path(path)), Findings()
+    """Read a file with the given channels and check all of it; findings are in the order of lines."""
+    return read_recordings(path, channels)[0]
+
+
+def read_recordings(
+    path: Path, channels: Channels, columns: Columns | None = None, *, split: bool = False
+) -> list[Recording]:
+    """Read the recordings in a file and check all of them.
+
+    Args:
+        path: The file.
+        channels: The columns, rate and limits that are expected.
+        columns: Columns that have other names in the file.
+        split: Whether to cut the file where samples are missing, into parts of at most the task's horizon.
+
+    Returns:
+        A single recording, or with `split` the parts that are long enough.
+
+    Raises:
+        UserError: If it is not a file with named columns, or lacks a column.
+    """
+    table = renamed(read_file(Path(path)), columns or {}).table(channels)
     if not table.rows:
-        raise UserError(f"{path} has a line of column names but no samples: record a trial.")
+        raise UserError(f"{path} has column names but no samples: record a trial.")
+    if not split:
+        return [_recording(table, channels)]
+    times, values = _times(table, channels, Findings()), _values(table, channels, Findings())[0]
+    cut = parts(times, values[:, : len(channels.positions)], values[:, len(channels.positions) :], channels)
+    if not cut.rows:
+        raise UserError(f"{path} has no {cut.least} consecutive samples: record at least that many without a gap.")
+    if len(cut.rows) == 1 and len(cut.rows[0]) == len(table.rows):
+        return [_recording(table, channels)]
+    recordings = [_recording(table.rows_at(rows), channels, cut) for rows in cut.rows]
+    recordings[0].findings.insert(0, cut.finding(table))
+    for recording in recordings[1:]:  # What concerns the columns is reported once.
+        recording.findings[:] = [f for f in recording.findings if f.line != table.header]
+    return recordings
+
+
+def _recording(table: Table, channels: Channels, cut: Parts | None = None) -> Recording:
+    """The content of a table, checked."""
+    findings = Findings(table.place)
     check_width(table.rows, table.lines, len(table.names), findings)
     times = _times(table, channels, findings)
-    names = [channel.name for channel in (*channels.positions, *channels.inputs)]
-    places = columns_of(names, table.names, path)
-    _note_ignored(table, places, findings)
+    _note_ignored(table, channels, findings)
+    values, resolution = _values(table, channels, findings)
     d_q = len(channels.positions)
-    columns, resolution = [], []
-    for i, place in enumerate(places):
-        cells, factor = table.column(place), _factor(table, place, channels, i, findings)
-        columns.append(factor * to_numbers(cells, table.lines, names[i], findings, last=i < d_q))
-        digits = decimals(cells)
-        resolution.append(0.0 if digits is None else factor * 10.0**-digits)
-    values = np.column_stack(columns)
     keep = check_repeated(times, table.lines, findings)
     lines = [line for line, kept in zip(table.lines, keep, strict=True) if kept]
     times, raw, u = times[keep], values[keep, :d_q], values[keep, d_q:]
-    q = raw.copy()
+    q, places = raw.copy(), _places(table, channels)
     for i, p in enumerate(channels.positions):
         has_unit = split_unit(table.names[places[i]])[1] is not None
         if has_unit or not check_degrees(p, raw[:, i], table.header, findings):
@@ -103,7 +144,34 @@ def read_recording(path: Path, channels: Channels) -> Recording:
         check_input(channel, column, lines, findings)
     check_constant(channels, q, u[:-1], table.header, findings)
     _check_length(len(q) - 1, channels, lines[-1], findings)
-    return Recording(Path(path), channels, times, q, raw, u, lines, tuple(resolution[:d_q]), findings.sorted())
+    part = "" if cut is None else f", {table.place}s {lines[0]} to {lines[-1]}"
+    return Recording(table.path, channels, times, q, raw, u, lines, tuple(resolution[:d_q]), findings.sorted(), part)
+
+
+def _places(table: Table, channels: Channels) -> list[int]:
+    """The columns of the positions and inputs."""
+    names = [channel.name for channel in (*channels.positions, *channels.inputs)]
+    return columns_of(names, table.names, table.path)
+
+
+def _values(table: Table, channels: Channels, findings: Findings) -> tuple[np.ndarray, list[float]]:
+    """The positions and inputs in the units of their channels, and the value of the last printed digit of each."""
+    columns, resolution = [], []
+    for i, place in enumerate(_places(table, channels)):
+        name = (*channels.positions, *channels.inputs)[i].name
+        cells, factor = table.column(place), _factor(table, place, channels, i, findings)
+        if place in table.without_numbers:
+            sentence = (
+                f"{name} has no numbers, only text such as {next(filter(None, cells))[:40]!r}: log it as a number."
+            )
+            findings.add("error", "text", table.header, sentence, name)
+            columns.append(np.full(len(cells), np.nan))
+        else:
+            last = i < len(channels.positions)
+            columns.append(factor * to_numbers(cells, table.lines, name, findings, last=last))
+        digits = decimals(cells) if table.printed else None
+        resolution.append(0.0 if digits is None else factor * 10.0**-digits)
+    return np.column_stack(columns), resolution
 
 
 def _times(table: Table, channels: Channels, findings: Findings) -> np.ndarray:
@@ -123,10 +191,15 @@ def _times(table: Table, channels: Channels, findings: Findings) -> np.ndarray:
     return to_seconds(stamps, unit, channels.sampling_time, table.header, findings)
 
 
-def _note_ignored(table: Table, places: list[int], findings: Findings) -> None:
+def _note_ignored(table: Table, channels: Channels, findings: Findings) -> None:
     time = time_column(table.names)
-    used = {*places, *([] if time is None else [time[0]])}
-    others = [name or f"column {i + 1}" for i, name in enumerate(table.names) if i not in used]
+    used = {*_places(table, channels), *([] if time is None else [time[0]])}
+    others = [
+        f"{name or f'column {i + 1}'}{' (text)' * (i in table.without_numbers)}"
+        for i, name in enumerate(table.names)
+        if i not in used
+    ]
+    others += table.skipped
     if others:
         findings.add("remark", "other columns", table.header, f"ignored columns: {', '.join(others)[:200]}.")
 
@@ -166,5 +239,5 @@ def _check_length(steps: int, channels: Channels, line: int, findings: Findings)
             "long",
             line,
             f"the trial has {steps} steps and the task {channels.horizon}: the additional ones are left out; cut the "
-            "file into several trials to use them.",
+            "file into several trials to use them, which --split does.",
         )

@@ -23,9 +23,7 @@ def say(console: Console, recordings: list[Recording], inspection: Inspection | 
     """Print the findings of every file, and what the files show together."""
     for recording in recordings:
         duration = np.nanmax(recording.times, initial=0.0)
-        console.print(
-            f"[bold]{escape(str(recording.path))}[/]  {count(len(recording.q), 'sample')}, {seconds(duration)}"
-        )
+        console.print(f"[bold]{escape(recording.label)}[/]  {count(len(recording.q), 'sample')}, {seconds(duration)}")
         console.print(_findings(recording) if recording.findings else "  [green]no problems found[/]")
     if inspection is None:
         return
@@ -49,7 +47,7 @@ def _grid(columns: int) -> Table:
 def _findings(recording: Recording) -> Table:
     grid = _grid(4)
     for f in recording.findings:
-        grid.add_row("", f"[{COLOURS[f.severity]}]{f.severity}[/]", f"line {f.line}", escape(f.sentence))
+        grid.add_row("", f"[{COLOURS[f.severity]}]{f.severity}[/]", f.where, escape(f.sentence))
     return grid
 
 
@@ -120,7 +118,7 @@ def _noise(p: PositionEstimate) -> str:
 def as_json(recordings: list[Recording], inspection: Inspection | None) -> dict[str, Any]:
     """All of it as one JSON object."""
     files = [
-        {"file": str(r.path), "samples": len(r.q), "findings": [asdict(finding) for finding in r.findings]}
+        {"file": r.label, "samples": len(r.q), "findings": [asdict(finding) for finding in r.findings]}
         for r in recordings
     ]
     if inspection is None:

@@ -1,10 +1,13 @@
-"""A CSV file of another program as a table of cells: separators, decimal commas, byte order marks, quotes."""
+"""A recording as a table of cells, and CSV files: separators, decimal commas, byte order marks, quotes."""
 
 from __future__ import annotations
 
 import csv
+import dataclasses
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from vfpilco.common.errors import UserError
@@ -32,6 +35,36 @@ class Table:
     """The line of the column names."""
     rows: list[list[str]]
     lines: list[int]
+    place: str = "line"
+    """What `lines` counts: lines of a text, or samples of a file that has no lines."""
+    full: tuple[str, ...] = ()
+    """Longer names of the columns, if they have any."""
+    skipped: tuple[str, ...] = ()
+    """What else the file contains."""
+
+    def table(self, _: object = None) -> Table:
+        """The table itself."""
+        return self
+
+    @property
+    def printed(self) -> bool:
+        """Whether the numbers were printed with some number of digits."""
+        return self.place == "line"
+
+    @cached_property
+    def without_numbers(self) -> tuple[int, ...]:
+        """The columns that contain cells, but not a single number: texts."""
+        columns = [[cell for cell in self.column(i) if cell] for i in range(len(self.names))]
+        return tuple(i for i, cells in enumerate(columns) if cells and all(number(cell) is None for cell in cells))
+
+    @property
+    def numeric_names(self) -> tuple[str, ...]:
+        """The names of the columns that contain numbers."""
+        return tuple(name for i, name in enumerate(self.names) if i not in self.without_numbers)
+
+    def rows_at(self, rows: Sequence[int]) -> Table:
+        """Some of the rows."""
+        return dataclasses.replace(self, rows=[self.rows[i] for i in rows], lines=[self.lines[i] for i in rows])
 
     def column(self, i: int) -> list[str]:
         """The cells of a column; a missing one is empty."""

@@ -11,6 +11,8 @@ JITTER = 0.2
 """An interval that differs from the median by more than this fraction of it is reported."""
 WRONG_RATE = 0.05
 """A rate that differs from the task's by more than this fraction is an error, by more than a fifth of it a warning."""
+GAP = 1.5
+"""An interval of at least this many times the median is a gap."""
 COARSE = 0.2
 """Fraction of samples with a repeated time above which the resolution of the clock is the cause."""
 LIKELY_UNITS = {"milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
@@ -81,16 +83,16 @@ def check_times(times: np.ndarray, lines: list[int], sampling_time: float | None
 def _check_interval(interval: float, typical: float, line: int, findings: Findings) -> None:
     share = interval / typical
     if interval < 0:
-        sentence = f"the time goes back by {seconds(-interval, 3)}: sort the samples, or cut the file here."
+        sentence = f"the time goes back by {seconds(-interval, 3)}: sort the samples, or cut the file here (--split)."
         findings.add("error", "backwards", line, sentence)
-    elif share >= 1.5:
+    elif share >= GAP:
         missing = max(round(share) - 1, 1)
         findings.add(
             "error",
             "gap",
             line,
             f"the sample comes {seconds(interval, 3)} after the one before instead of {seconds(typical, 3)}: about "
-            f"{count(missing, 'sample')} missing; cut the file here into two trials.",
+            f"{count(missing, 'sample')} missing; cut the file here into two trials, which --split does.",
         )
     elif abs(share - 1) > JITTER and interval > 0:
         findings.add(

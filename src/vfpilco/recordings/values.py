@@ -139,8 +139,8 @@ def check_input(channel: Input, values: np.ndarray, lines: list[int], findings: 
                 "warning",
                 "saturated",
                 lines[begin],
-                f"{channel.name} stays at its limit for {end - begin} samples, up to line {lines[end - 1]}: little can "
-                "be learned there; explore with smaller inputs.",
+                f"{channel.name} stays at its limit for {end - begin} samples, up to {findings.place} "
+                f"{lines[end - 1]}: little can be learned there; explore with smaller inputs.",
                 channel.name,
             )
 

@@ -40,6 +40,8 @@ class Position:
     """Where it may go: a measurement outside stops the plant and ends the trial."""
     entry: int | tuple[int, int] | None = None
     """Its entry in a Gymnasium observation, or those of its sine and cosine; in the order of the positions if None."""
+    variable: str | None = None
+    """The name of its variable in an FMU; its own name if None."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Input:
     """Its unit."""
     limit: float
     """The largest magnitude allowed, u_max."""
+    variable: str | None = None
+    """The name of its variable in an FMU; its own name if None."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,8 @@ class Machine:
     """What the machine is: how it is reached, what is measured and applied, and what its sensors do."""
 
     plant: Callable[[], Plant] | str | None
-    """Makes or connects to the plant; or its address, `tcp://host:port` or `gym:ID`; None if it runs elsewhere."""
+    """Makes or connects to the plant; or its address, `tcp://host:port`, `gym:ID` or `fmu:FILE`; None if it runs
+    elsewhere."""
     positions: tuple[Position, ...]
     """What is measured, in order."""
     inputs: tuple[Input, ...]

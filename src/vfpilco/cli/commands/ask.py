@@ -6,7 +6,7 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from rich.console import Console
 from tyro.conf import Positional, arg
@@ -17,6 +17,7 @@ from vfpilco.cli.options import given_options, inspected_settings
 from vfpilco.common.errors import UserError
 from vfpilco.common.text import short
 from vfpilco.exports import Export, export, possible
+from vfpilco.exports.targets import Form
 from vfpilco.machines.runs import open_run
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.tasks.task import Task
@@ -34,8 +35,8 @@ class Arguments:
     """The task, if it is not a built-in one and its file was moved."""
     inspected: tuple[Path, ...] = ()
     """Recordings of the machine (CSV files): memories and sensor are set to what fits them, before the first policy."""
-    to: Literal["c", "onnx", "numpy"] | None = None
-    """Also export the policy as a program that does not need this package: C99, an ONNX model, or NumPy alone."""
+    to: Form | None = None
+    """Also export the policy as a program that does not need this package: C99, an Arduino library, an FMU, …"""
     export: Path | None = None
     """A new folder for that program."""
     quiet: bool = False
@@ -102,6 +103,7 @@ def sentences(run: Path, asked: Asked, policy: str, made: Export | None) -> list
     cost = asked.predicted_cost
     expected = f"expected  cost {short(cost.mean)}, 95 % between {short(cost.low)} and {short(cost.high)}"
     export = f"export    {made.folder}: {', '.join(made.files)}" if made else ""
-    write = f"next      export it as a program (c, onnx or numpy): vfpilco export {run} --to c --out NEW_FOLDER"
+    forms = "c, arduino, fmu, onnx or numpy"
+    write = f"next      export it as a program ({forms}): vfpilco export {run} --to c --out NEW_FOLDER"
     then = f"then      run it on the machine, log the trial, and: vfpilco tell {run} TRIAL.CSV"
     return [f"policy    {policy}", *([export, expected] if made else [expected, write]), then]

@@ -35,7 +35,7 @@ class Arguments:
     task: str | None = None
     """The task, if it is not a built-in one and its file was moved."""
     plant: str | None = None
-    """Use another plant: tcp://host:port or gym:ID."""
+    """Use another plant: tcp://host:port, gym:ID or fmu:FILE."""
     wait: bool = False
     """Before every episode wait for a person to put the machine in its start and press Enter."""
     json: bool = False

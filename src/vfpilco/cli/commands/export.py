@@ -1,4 +1,4 @@
-"""`vfpilco export RUN`: a learned policy as C, ONNX or NumPy."""
+"""`vfpilco export RUN`: a learned policy as C, an Arduino library, an FMU, ONNX or NumPy."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tyro.conf import Positional, arg
 
 from vfpilco.cli.arguments import parse
 from vfpilco.exports import export
+from vfpilco.exports.targets import Form
 from vfpilco.machines.runs import open_run
 
 
@@ -20,16 +21,18 @@ class Arguments:
 
     run: Annotated[Positional[Path], arg(metavar="RUN")]
     """The folder of a run."""
-    to: Literal["c", "onnx", "numpy"]
-    """C99, an ONNX model, or a Python file that needs NumPy alone."""
+    to: Form
+    """C99, an Arduino library, an FMU, an ONNX model, or a Python file that needs NumPy alone."""
     out: Path
     """A new folder for it."""
     trial: int | None = None
     """Export the policy of this trial; the last one if not given."""
     task: str | None = None
     """The task file, if the run uses components of its own."""
-    precision: Literal["double", "float"] = "double"
-    """The type that the program computes with; its memory is always double."""
+    precision: Literal["double", "float"] | None = None
+    """The type that the program computes with: double, for Arduino float; its memory is always double."""
+    prefix: str | None = None
+    """What the names in a C program start with, instead of vfpilco: two policies can then be in one program."""
     check: bool = False
     """Build the program and compare it with the learned policy on 10,000 histories first; refuse it if it differs."""
     json: bool = False
@@ -45,13 +48,14 @@ def run(argv: list[str]) -> None:
         args.out,
         trial=args.trial,
         precision=args.precision,
+        prefix=args.prefix,
         check=args.check,
         components=() if args.task is None else [open_run(args.run, args.task)[1].settings],
     )
     if args.json:
         found = None if made.report is None else made.report._asdict()
-        print(json.dumps({"export": str(made.folder), "files": made.files, "check": found}))
+        print(json.dumps({"export": str(made.folder), "files": made.files, "check": found, "notes": made.notes}))
         return
     print(f"{made.folder}: {', '.join(made.files)}")
-    for sentence in made.report.sentences() if made.report else []:
+    for sentence in [*(made.report.sentences() if made.report else []), *made.notes]:
         print(sentence)

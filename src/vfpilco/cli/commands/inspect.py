@@ -13,15 +13,17 @@ from rich.console import Console
 from tyro.conf import Positional, arg
 
 from vfpilco.cli.arguments import check_given, parse
+from vfpilco.cli.columns import listed, renaming
 from vfpilco.cli.options import default_settings
 from vfpilco.common.errors import UserError
 from vfpilco.machines.load import load
 from vfpilco.recordings.channels import Channels, guess
+from vfpilco.recordings.formats import read_file
+from vfpilco.recordings.formats.base import renamed
 from vfpilco.recordings.inspection import inspect_recordings
-from vfpilco.recordings.logs import Recording, read_recording, refuse
+from vfpilco.recordings.logs import Recording, read_recordings, refuse
 from vfpilco.recordings.picture import draw_inspection
 from vfpilco.recordings.report import as_json, say
-from vfpilco.recordings.table import read_table
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Arguments:
     """Report what recordings of a machine contain: errors, rate, noise, delay, and the settings that fit."""
 
     files: Annotated[Positional[tuple[Path, ...]], arg(metavar="FILE")]
-    """CSV files, a trial each, of one machine."""
+    """Logs of one machine, a trial each: CSV, MATLAB (.mat), Parquet or MCAP."""
     task: str | None = None
     """The task they belong to: its columns, rate and limits are expected."""
     positions: str = ""
@@ -38,6 +40,10 @@ class Arguments:
     """Columns of inputs, likewise; guessed by name if not given."""
     angles: str = ""
     """Positions that are angles in radians, likewise; guessed by name if not given."""
+    columns: str = ""
+    """Columns that have other names in the file: NAME=COLUMN, separated by commas."""
+    split: bool = False
+    """Cut files where samples are missing, into a trial per part."""
     rate: float | None = None
     """Samples per second, for files without a column of times."""
     out: Path | None = None
@@ -49,9 +55,12 @@ class Arguments:
 def run(argv: list[str]) -> None:
     """`vfpilco inspect FILE …`: a report, and exit code 2 if a file cannot be learned from."""
     args: Arguments = parse(Arguments, argv, "inspect")
-    check_given(args.files, "inspect", "FILE: name the CSV files to inspect")
+    check_given(args.files, "inspect", "FILE: name the logs to inspect")
     channels, guessed = _channels(args)
-    recordings = [read_recording(file, channels) for file in args.files]
+    columns = renaming(args.columns)
+    recordings = [
+        recording for file in args.files for recording in read_recordings(file, channels, columns, split=args.split)
+    ]
     found = inspect_recordings(recordings) if all(_has_samples(r) for r in recordings) else None
     console = Console(stderr=args.json)
     picture = None if args.out is None or found is None else draw_inspection(recordings, found, args.out)
@@ -71,7 +80,7 @@ def _channels(args: Arguments) -> tuple[Channels, str]:
     """What the files should contain, and a sentence that says what was guessed."""
     if args.rate is not None and not (np.isfinite(args.rate) and args.rate > 0):
         raise UserError(f"rate must be positive, got {args.rate}: give samples per second.")
-    given = [_split(text) for text in (args.positions, args.inputs, args.angles)]
+    given = [listed(text) for text in (args.positions, args.inputs, args.angles)]
     interval = None if args.rate is None else 1 / args.rate
     if args.task is not None:
         if any(given):
@@ -79,7 +88,8 @@ def _channels(args: Arguments) -> tuple[Channels, str]:
         task = load(args.task)
         channels = Channels.of(task, default_settings(task).state.longest_memory)
         return (channels if interval is None else dataclasses.replace(channels, sampling_time=interval)), ""
-    channels = dataclasses.replace(guess(read_table(args.files[0]).names, *given), sampling_time=interval)
+    log = renamed(read_file(args.files[0]), renaming(args.columns))
+    channels = dataclasses.replace(guess(log.numeric_names, *given), sampling_time=interval)
     names = [", ".join(c.name for c in group) for group in (channels.positions, channels.inputs)]
     angles = ", ".join(p.name for p in channels.positions if p.angle) or "none"
     guessed = (
@@ -87,10 +97,6 @@ def _channels(args: Arguments) -> tuple[Channels, str]:
         "and --angles."
     )
     return channels, "" if all(given) else guessed
-
-
-def _split(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _has_samples(recording: Recording) -> bool:

@@ -49,7 +49,7 @@ class Arguments:
     out: Path | None = None
     """Folder for everything the run writes; a new one under runs/ if not given."""
     plant: str | None = None
-    """Use another plant: tcp://host:port or gym:ID."""
+    """Use another plant: tcp://host:port, gym:ID or fmu:FILE."""
     inspected: tuple[Path, ...] = ()
     """Recordings of the machine (CSV files): memories and sensor are set to what fits them."""
     dry_run: bool = False

@@ -11,6 +11,7 @@ from typing import Annotated
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from vfpilco.cli.arguments import parse, wants_help
+from vfpilco.cli.columns import renaming
 from vfpilco.cli.options import default_settings, parse_with_options, parse_without_options
 from vfpilco.cli.outputs import row_to_json
 from vfpilco.common.errors import UserError
@@ -20,7 +21,7 @@ from vfpilco.data.watcher import Watcher
 from vfpilco.machines.load import load
 from vfpilco.machines.runs import task_of
 from vfpilco.recordings.channels import Channels
-from vfpilco.recordings.logs import read_recording, trial_of
+from vfpilco.recordings.logs import read_recordings, trial_of
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.tasks.task import Task
 from vfpilco.trials.learn import planned
@@ -35,11 +36,15 @@ class Arguments:
 
     run: Annotated[Positional[Path], arg(metavar="RUN")]
     """The folder of the run."""
-    files: Annotated[Positional[tuple[Path, ...]], arg(metavar="TRIAL.CSV ...")]
-    """Logged trials, a CSV file each, in the order in which they were executed."""
+    files: Annotated[Positional[tuple[Path, ...]], arg(metavar="TRIAL ...")]
+    """Logged trials, a file each (CSV, MATLAB, Parquet or MCAP), in the order in which they were executed."""
     settings: OmitArgPrefixes[Options]
     task: str | None = None
     """The task: a built-in one or a Python file; needed to start a run."""
+    columns: str = ""
+    """Columns that have other names in the files: NAME=COLUMN, separated by commas."""
+    split: bool = False
+    """Cut files where samples are missing, and at the horizon of the task, into a trial per part."""
     seed: int | None = None
     """Fixes all randomness of a new run."""
     json: bool = False
@@ -58,13 +63,17 @@ def run(argv: list[str]) -> None:
     if wants_help(argv):
         parse(Arguments, ["--help"], "tell", settings=Options())
     args, task, settings = understand(argv)
-    recordings = [read_recording(file, Channels.of(task, settings.state.longest_memory)) for file in args.files]
+    channels, columns = Channels.of(task, settings.state.longest_memory), renaming(args.columns)
+    recordings = [
+        recording for file in args.files for recording in read_recordings(file, channels, columns, split=args.split)
+    ]
     for recording in recordings:
         for finding in recording.findings:
-            print(f"{recording.path}, {finding}", file=sys.stderr)
+            print(f"{recording.label}, {finding}", file=sys.stderr)
     trials = [trial_of(recording, task) for recording in recordings]
-    result = tell(args.run, task, trials, names=args.files, seed=args.seed, watch=PrintedNotes(), settings=settings)
-    show(args, result.rows[-len(trials) :])
+    labels = [recording.label for recording in recordings]
+    result = tell(args.run, task, trials, names=labels, seed=args.seed, watch=PrintedNotes(), settings=settings)
+    show(args, labels, result.rows[-len(trials) :])
 
 
 def understand(argv: list[str]) -> tuple[Arguments, Task, Settings]:
@@ -82,12 +91,12 @@ def understand(argv: list[str]) -> tuple[Arguments, Task, Settings]:
     return args, task, settings
 
 
-def show(args: Arguments, added: list[TrialResult]) -> None:
+def show(args: Arguments, labels: list[str], added: list[TrialResult]) -> None:
     """Print what the added trials were."""
     if args.json:
         print(json.dumps({"run": str(args.run), "added": [row_to_json(row) for row in added]}))
         return
-    for file, row in zip(args.files, added, strict=True):
+    for label, row in zip(labels, added, strict=True):
         what = "exploration" if row.kind == "explore" else f"trial {row.trial}"
-        print(f"{file}: {what}, cost {short(row.cost)}{', success' if row.success else ''}")
+        print(f"{label}: {what}, cost {short(row.cost)}{', success' if row.success else ''}")
     print(f"next      vfpilco ask {args.run}")

@@ -5,12 +5,12 @@ static void basis(int count, int in, int out, const real *s, const real *a, cons
     for (i = 0; i < count; i++) {
         real distance = 0, value;
         for (j = 0; j < in; j++) {
-            real d = a[i * in + j] - s[j] * x[j];
+            real d = AT(a, i * in + j) - AT(s, j) * x[j];
             distance += d * d;
         }
         value = $exp(-distance);
         for (j = 0; j < out; j++) {
-            y[j] += w[i * out + j] * value;
+            y[j] += AT(w, i * out + j) * value;
         }
     }
 }

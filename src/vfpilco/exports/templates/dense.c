@@ -4,11 +4,11 @@ static void dense(int squash, int in, int out, const real *w, const real *b, con
     int i, j;
     for (i = 0; i < in; i++) {
         for (j = 0; j < out; j++) {
-            y[j] += w[i * out + j] * x[i];
+            y[j] += AT(w, i * out + j) * x[i];
         }
     }
     for (j = 0; j < out; j++) {
-        y[j] += b[j];
+        y[j] += AT(b, j);
         y[j] = squash ? $tanh(y[j]) : y[j];
     }
 }

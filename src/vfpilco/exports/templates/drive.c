@@ -2,7 +2,7 @@
  * Runs an exported policy for a check: reads records of doubles (1 to reset first or 0, then the measurements) and
  * writes the inputs for each. With an argument it measures the duration of a step over the first records instead.
  */
-#include "policy.h"
+#include "$header"
 
 #include <stdio.h>
 #include <time.h>
@@ -10,27 +10,27 @@
 #define MOST_RECORDS 64
 #define STEPS 50000
 
-static double records[MOST_RECORDS][1 + VFPILCO_MEASURES];
+static double records[MOST_RECORDS][1 + ${PREFIX}_MEASURES];
 
-static void step(vfpilco_policy *policy, const double *record, double *inputs)
+static void step(${prefix}_policy *policy, const double *record, double *inputs)
 {
-    vfpilco_real q[VFPILCO_MEASURES], u[VFPILCO_INPUTS];
+    ${prefix}_real q[${PREFIX}_MEASURES], u[${PREFIX}_INPUTS];
     int i;
-    for (i = 0; i < VFPILCO_MEASURES; i++) {
-        q[i] = (vfpilco_real)record[1 + i];
+    for (i = 0; i < ${PREFIX}_MEASURES; i++) {
+        q[i] = (${prefix}_real)record[1 + i];
     }
     if (record[0] > 0) {
-        vfpilco_reset(policy);
+        ${prefix}_reset(policy);
     }
-    vfpilco_step(policy, q, u);
-    for (i = 0; i < VFPILCO_INPUTS; i++) {
+    ${prefix}_step(policy, q, u);
+    for (i = 0; i < ${PREFIX}_INPUTS; i++) {
         inputs[i] = (double)u[i];
     }
 }
 
-static double seconds(vfpilco_policy *policy, int count)
+static double seconds(${prefix}_policy *policy, int count)
 {
-    double inputs[VFPILCO_INPUTS];
+    double inputs[${PREFIX}_INPUTS];
     clock_t start = clock();
     int i;
     for (i = 0; i < STEPS; i++) {
@@ -41,11 +41,11 @@ static double seconds(vfpilco_policy *policy, int count)
 
 int main(int argc, char **argv)
 {
-    static vfpilco_policy policy;
-    double inputs[VFPILCO_INPUTS];
+    static ${prefix}_policy policy;
+    double inputs[${PREFIX}_INPUTS];
     int count = 0;
     (void)argv;
-    vfpilco_reset(&policy);
+    ${prefix}_reset(&policy);
     while (fread(records[count], sizeof records[0], 1, stdin) == 1) {
         if (argc > 1) {
             if (++count == MOST_RECORDS) {

@@ -4,37 +4,39 @@
  * task: $task
  * written by vfpilco $version; see README.md for where it was learned
  *
- *     vfpilco_policy policy;
- *     vfpilco_reset(&policy);
- *     every VFPILCO_SAMPLING_TIME seconds:
- *         vfpilco_step(&policy, q, u);
+ *     ${prefix}_policy policy;
+ *     ${prefix}_reset(&policy);
+ *     every ${PREFIX}_SAMPLING_TIME seconds:
+ *         ${prefix}_step(&policy, q, u);
+ *
+$footprint
  */
-#ifndef VFPILCO_POLICY_H
-#define VFPILCO_POLICY_H
+#ifndef ${PREFIX}_POLICY_H
+#define ${PREFIX}_POLICY_H
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef $real vfpilco_real;
+typedef $real ${prefix}_real;
 
-#define VFPILCO_MEASURES $measures
-#define VFPILCO_INPUTS $inputs
-#define VFPILCO_MEMORY $memory
-#define VFPILCO_SAMPLING_TIME $sampling_time
+#define ${PREFIX}_MEASURES $measures
+#define ${PREFIX}_INPUTS $inputs
+#define ${PREFIX}_MEMORY $memory
+#define ${PREFIX}_SAMPLING_TIME $sampling_time
 
 /* The state of one policy; any number of them can be used at the same time. */
 typedef struct {
-    double memory[VFPILCO_MEMORY][VFPILCO_MEASURES];$last_inputs
+    double memory[${PREFIX}_MEMORY][${PREFIX}_MEASURES];$last_inputs
     long sample;
     int started; /* whether there was a valid measurement since the reset */
     int valid;   /* whether the last measurement was valid */
-} vfpilco_policy;
+} ${prefix}_policy;
 
 /*
  * Forget the past: the next measurement is taken as the start, at rest.
  */
-void vfpilco_reset(vfpilco_policy *policy);
+void ${prefix}_reset(${prefix}_policy *policy);
 
 /*
  * The inputs to apply until the next sample, now that q was measured.
@@ -48,7 +50,7 @@ $applied
  * infinite or beyond $largest) or the inputs would not be finite. After an invalid measurement the memory starts again, at
  * rest, with the next valid one; the turns of angles and the position in a reference are kept.$slew
  */
-int vfpilco_step(vfpilco_policy *policy, const vfpilco_real q[VFPILCO_MEASURES], vfpilco_real u[VFPILCO_INPUTS]);
+int ${prefix}_step(${prefix}_policy *policy, const ${prefix}_real q[${PREFIX}_MEASURES], ${prefix}_real u[${PREFIX}_INPUTS]);
 
 #ifdef __cplusplus
 }

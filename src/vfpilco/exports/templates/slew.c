@@ -1,9 +1,10 @@
 /* The inputs nearest to u within the slew limit; zero at once if u is not valid. */
-static void slew(vfpilco_policy *policy, int valid, real *u)
+static void slew(${prefix}_policy *policy, int valid, real *u)
 {
     int i;
-    for (i = 0; i < VFPILCO_INPUTS; i++) {
-        double low = policy->applied[i] - most_change[i], high = policy->applied[i] + most_change[i];
+    for (i = 0; i < ${PREFIX}_INPUTS; i++) {
+        double most = AT(most_change, i);
+        double low = policy->applied[i] - most, high = policy->applied[i] + most;
         double wanted = (double)u[i];
         wanted = wanted < low ? low : wanted > high ? high : wanted;
         policy->applied[i] = valid ? wanted : 0;
