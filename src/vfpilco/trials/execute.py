@@ -14,12 +14,13 @@ from vfpilco.common.errors import UserError, describe_exception
 from vfpilco.data.failures import Interrupted, NotStopped, PlantError
 from vfpilco.data.trial import Trial, unwrap
 from vfpilco.plants.addresses import find
-from vfpilco.plants.serve import BY_HAND, Motion
+from vfpilco.plants.serve import BY_HAND
 from vfpilco.policy.limits import Slew
 from vfpilco.storage.trialfile import NoLog
 from vfpilco.tasks.plant import Closeable, EndsEarly, KnowsPositions, KnowsVelocities, Plant
 from vfpilco.tasks.task import Task
 from vfpilco.trials.punctuality import Punctuality, undisturbed
+from vfpilco.trials.watchdog import WatchedMotion
 
 Controller = Callable[[np.ndarray], np.ndarray]
 """Called with every measurement as it comes in, returns the inputs to apply."""
@@ -85,7 +86,8 @@ def execute(task: Task, plant: Plant, controller: Controller, seed: int, conditi
         Interrupted: On Ctrl-C, likewise.
     """
     conditions = conditions or Conditions()
-    recorded, motion = Recording(task, plant, conditions), Motion(plant.stop)
+    rules = None if conditions.punctuality is None else conditions.punctuality.rules
+    recorded, motion = Recording(task, plant, conditions), WatchedMotion(plant, rules, task.machine.sampling_time)
     work = partial(motion.drive, partial(_drive, recorded, motion, controller, seed))
     try:
         if conditions.punctuality is None:
@@ -100,25 +102,32 @@ def execute(task: Task, plant: Plant, controller: Controller, seed: int, conditi
     return trimmed(task, recorded.trial())
 
 
-def _failure(recorded: Recording, motion: Motion, error: BaseException) -> BaseException:
+def _failure(recorded: Recording, motion: WatchedMotion, error: BaseException) -> BaseException:
     """What to raise for what ended a trial."""
     name, partial = f"The plant of task {recorded.task.name!r}", recorded.trial()
     if motion.failure is not None:
         reason, before = motion.failure.__cause__, motion.failure.__context__
         said = str(reason).split(": ")[0] if isinstance(reason, UserError) else describe_exception(reason or error)
-        why = "" if before is None else f" {_sentence(recorded, before)}"
+        why = "" if before is None else f" {_sentence(recorded, motion, before)}"
         return NotStopped(f"{BY_HAND}: {name[0].lower()}{name[1:]} could not be stopped ({said}).{why}", partial)
+    if motion.hung:
+        return PlantError(_sentence(recorded, motion, error), partial)
     if isinstance(error, KeyboardInterrupt):
         return Interrupted("The trial was interrupted.", partial)
     if error is motion.interruption or not (isinstance(error, Exception) or error is recorded.failure):
         return error  # raised by a signal handler of the user's, which may also exit
-    problem = error if isinstance(error, PlantError) else PlantError(_sentence(recorded, error))
+    problem = error if isinstance(error, PlantError) else PlantError(_sentence(recorded, motion, error))
     problem.partial = partial
     return problem
 
 
-def _sentence(recorded: Recording, error: BaseException) -> str:
+def _sentence(recorded: Recording, motion: WatchedMotion, error: BaseException) -> str:
     """What ended a trial, for a person."""
+    if motion.hung:
+        return (
+            f"The plant of task {recorded.task.name!r} hung at sample {len(recorded.q)} ({motion.hung}): the machine "
+            "was stopped by another thread. Fix the driver, or allow more time in the task's RealTime."
+        )
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, KeyboardInterrupt):
@@ -129,7 +138,7 @@ def _sentence(recorded: Recording, error: BaseException) -> str:
     )
 
 
-def _drive(recorded: Recording, motion: Motion, controller: Controller, seed: int) -> None:
+def _drive(recorded: Recording, motion: WatchedMotion, controller: Controller, seed: int) -> None:
     """Run the trial; if it fails, remember why."""
     motion.begin()
     try:
@@ -139,24 +148,29 @@ def _drive(recorded: Recording, motion: Motion, controller: Controller, seed: in
         raise
 
 
-def _loop(recorded: Recording, motion: Motion, controller: Controller, seed: int) -> None:
+def _loop(recorded: Recording, motion: WatchedMotion, controller: Controller, seed: int) -> None:
     """Measure, compute inputs, apply them, until the trial ends."""
     task, plant, conditions = recorded.task, recorded.plant, recorded.conditions
     punctuality = conditions.punctuality
+    motion.expect("reset")
     recorded.add(plant.reset(seed))
+    motion.expect("controller")
     outside = task.machine.outside(recorded.q[0])
     if outside:
         raise PlantError(f"The plant of task {task.name!r} starts where it may not be: {outside}. Nothing was applied.")
     for _ in range(task.horizon):
         interrupts.check()
-        motion.check()
         if punctuality:
             punctuality.measured()
         u = recorded.limited(controller(recorded.true_state if conditions.full_state else recorded.q[-1].copy()))
         if punctuality:
             punctuality.answered()
         recorded.apply(u)
-        recorded.add(plant.step(u.copy()))  # A driver may keep what it is given, or change it.
+        motion.expect("step")
+        measured = plant.step(u.copy())  # A driver may keep what it is given, or change it.
+        motion.expect("controller")
+        motion.check()  # After a hang the machine has been stopped: this sample does not belong to the trial.
+        recorded.add(measured)
         if task.ended(recorded.q[-1].copy()) or recorded.terminated:
             break
     if punctuality:
