@@ -14,7 +14,15 @@ from vfpilco.recordings.channels import Channels, columns_of, converted, split_u
 from vfpilco.recordings.findings import Finding, Findings, worst
 from vfpilco.recordings.table import Table, decimals, read_table
 from vfpilco.recordings.times import check_repeated, check_times, to_seconds
-from vfpilco.recordings.values import check_constant, check_degrees, check_input, check_width, to_numbers, unwrapped
+from vfpilco.recordings.values import (
+    check_constant,
+    check_degrees,
+    check_input,
+    check_plausible,
+    check_width,
+    to_numbers,
+    unwrapped,
+)
 from vfpilco.tasks.task import Task
 
 
@@ -86,7 +94,10 @@ def read_recording(path: Path, channels: Channels) -> Recording:
     columns, resolution = [], []
     for i, place in enumerate(places):
         cells, factor = table.column(place), _factor(table, place, channels, i, findings)
-        columns.append(factor * to_numbers(cells, table.lines, names[i], findings, last=i < d_q))
+        column = factor * to_numbers(cells, table.lines, names[i], findings, last=i < d_q)
+        if i < d_q:
+            column = check_plausible(channels.positions[i], column, table.lines, findings)
+        columns.append(column)
         digits = decimals(cells)
         resolution.append(0.0 if digits is None else factor * 10.0**-digits)
     values = np.column_stack(columns)

@@ -51,9 +51,9 @@ def connect(task: Task) -> Plant:
                 "give it reset, step and stop."
             )
         return plant
-    except (UserError, KeyboardInterrupt):
+    except UserError:
         raise
-    except BaseException as error:  # A driver may also exit, or be cancelled.
+    except (Exception, SystemExit) as error:  # A driver may also try to end the program.
         raise PlantError(
             f"The plant of task {task.name!r} could not be made or reached ({describe_exception(error)})."
         ) from error
@@ -171,7 +171,7 @@ def _loop(recorded: Recording, motion: WatchedMotion, controller: Controller, se
         motion.expect("controller")
         motion.check()  # After a hang the machine has been stopped: this sample does not belong to the trial.
         recorded.add(measured)
-        if task.ended(recorded.q[-1].copy()) or recorded.terminated:
+        if task.ended(recorded.q[-1]) or recorded.terminated:
             break
     if punctuality:
         punctuality.measured()
@@ -196,6 +196,7 @@ class Recording:
         self.true: list[np.ndarray] = []
         self.velocity: list[np.ndarray] = []
         self.failure: BaseException | None = None
+        self.low, self.high = np.array([p.plausible_range for p in task.machine.positions]).T
 
     def add(self, measured: np.ndarray | None) -> None:
         """Keep a measurement; angles are unwrapped."""
@@ -210,9 +211,9 @@ class Recording:
                 f"{plant} returned positions of shape {measured.shape} {sample} instead of "
                 f"({len(machine.positions)},): return {names}."
             )
-        if not np.all(np.isfinite(measured)):
+        if not np.all((self.low <= measured) & (measured <= self.high)):  # neither NaN nor infinite nor absurd
             raise PlantError(
-                f"{plant} returned {_not_finite(self.task, measured)} {sample} "
+                f"{plant} returned {machine.implausible(measured)} {sample} "
                 f"(t = {len(self.q) * machine.sampling_time:.3g} s): check the sensor."
             )
         if not self.q:
@@ -269,8 +270,3 @@ class Recording:
         u = self.u[: max(len(self.q) - 1, 0)]
         known = [np.array(rows[: len(self.q)]) if rows else None for rows in (self.true, self.velocity)]
         return Trial(np.array(self.q).reshape(-1, d_q), np.array(u).reshape(-1, d_u), machine.sampling_time, *known)
-
-
-def _not_finite(task: Task, measured: np.ndarray) -> str:
-    values = zip(task.machine.positions, measured, strict=True)
-    return " and ".join(f"{p.name} = {value}" for p, value in values if not np.isfinite(value))
