@@ -44,6 +44,22 @@ def to_numbers(cells: list[str], lines: list[int], name: str, findings: Findings
     return values
 
 
+def check_plausible(position: Position, values: np.ndarray, lines: list[int], findings: Findings) -> np.ndarray:
+    """The values without those that no sensor can measure, which are reported."""
+    low, high = position.plausible_range
+    absurd = np.isfinite(values) & ~((low <= values) & (values <= high))
+    for i in np.flatnonzero(absurd):
+        findings.add(
+            "error",
+            "implausible",
+            lines[i],
+            f"{position.name} is {values[i]:.4g}, outside its plausible range {low:.4g} to {high:.4g}: check the "
+            "sensor, or cut the file here.",
+            position.name,
+        )
+    return np.where(absurd, np.nan, values)
+
+
 def check_width(rows: list[list[str]], lines: list[int], width: int, findings: Findings) -> None:
     """Report rows that have more cells than there are columns."""
     for row, line in zip(rows, lines, strict=True):

@@ -83,7 +83,7 @@ def _check_position(task: Task, p: Position) -> None:
             f"{p.name!r} is commanded by {p.commanded!r}, which is not an input of task {task.name!r}: name one of "
             f"{', '.join(inputs)}."
         )
-    for what in ("bounds", "safe"):
+    for what in ("bounds", "safe", "plausible"):
         pair = getattr(p, what)
         if pair is not None and not (len(pair) == 2 and pair[0] < pair[1]):
             raise UserError(f"{p.name!r} needs a lower and an upper value as {what}, got {pair}.")

@@ -35,7 +35,8 @@ class Journal:
         result = self.result
         result.rows = folder.results()
         result.trials = [folder.trial(i, len(self.task.machine.positions)) for i in range(len(result.rows))]
-        for row in result.rows:
+        for row, trial in zip(result.rows, result.trials, strict=True):
+            self.task.machine.check_plausible(trial.q, folder.path / row.file)
             self.watch.executed(row)
         last = len(result.successes)
         if last:

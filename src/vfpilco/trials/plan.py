@@ -8,6 +8,7 @@ import numpy as np
 
 from vfpilco.common.checks import check_integer
 from vfpilco.common.errors import UserError
+from vfpilco.common.memory import available_memory
 from vfpilco.common.versions import computer, versions
 from vfpilco.data.trial import Trial
 from vfpilco.model.dynamics import Dynamics
@@ -44,12 +45,25 @@ class Plan:
         kinds = tuple(self.dynamics.state.input_kinds())
         ones = np.ones(len(kinds))
         self.settings.model.kernel.hyperprior(GPInputs(kinds, ones, ones))  # a kernel that does not fit is refused
-        self.capacity([])
+        self._check_memory(len(kinds))
         knows = isinstance(plant, KnowsPositions) and isinstance(plant, KnowsVelocities)
         if plant is not None and state.full_state and not knows:
             raise UserError(
                 f"The plant of task {self.task.name!r} does not know its true state (true_positions, true_velocities), "
                 "as the method full-state needs: choose --method vf or pms."
+            )
+
+    def _check_memory(self, features: int) -> None:
+        """Refuse particles that do not fit in memory: their states at every sample, and kernels for the gradient."""
+        rows, optimiser = self.capacity([]), self.settings.optimiser
+        points = min(rows, self.settings.model.inducing or rows)
+        machine = self.task.machine
+        numbers = (self.task.horizon + 1) * (features + len(machine.columns)) + 2 * len(machine.positions) * points
+        needed, available = 4 * optimiser.particles * numbers, available_memory()
+        if available is not None and needed > available:
+            raise UserError(
+                f"{optimiser.particles} particles need at least {needed / 1e9:.3g} GB of memory, and this computer has "
+                f"{available / 1e9:.3g} GB left: use at most {int(available / (4 * numbers))} particles."
             )
 
     @property

@@ -74,6 +74,8 @@ def tell(
         learner = Learner(given.plan(task), None, folder, watch) if new else reopen(task, None, folder, watch, given)
         files = [folder.path / row.file for row in learner.result.rows]
         called = names or [f"Trial {i} of those given" for i in range(1, len(trials) + 1)]
+        for trial, name in zip(trials, called, strict=False):
+            task.machine.check_plausible(trial.q, name)
         check_different(learner.result.trials, trials, [*files, *called])
         if new:
             begin(learner.plan, folder, external=True)
