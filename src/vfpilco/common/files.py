@@ -22,9 +22,9 @@ from safetensors.numpy import load, save
 
 from vfpilco.common.errors import UserError
 
-FORMAT = 4
+FORMAT = 5
 """The version of everything we write."""
-READABLE = (3, 4)
+READABLE = (3, 4, 5)
 """The versions that we read."""
 MOST_BYTES = 2**30
 """No file that we write is larger."""
@@ -170,7 +170,7 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 def _listed() -> str:
-    return " and ".join(map(str, READABLE))
+    return f"{', '.join(map(str, READABLE[:-1]))} and {READABLE[-1]}"
 
 
 def _reason(error: Exception) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -29,3 +31,8 @@ def seconds(value: float, digits: int = 4) -> str:
 def short(cost: float) -> str:
     """A cost with as many digits as are meaningful."""
     return f"{cost:.1f}" if abs(cost) >= 10 else f"{cost:.3g}"
+
+
+def printable(text: str) -> str:
+    """The same text with control characters, such as those of a terminal, and lone surrogates written out."""
+    return "".join(repr(c)[1:-1] if unicodedata.category(c) in ("Cc", "Cs") else c for c in text)

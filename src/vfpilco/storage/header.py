@@ -57,5 +57,13 @@ class RunHeader:
     """The computer that the run was started on."""
     external: bool = False
     """Whether its trials are executed elsewhere and added with `tell`."""
-    format: int = 4
+    summary: str = ""
+    """What the task is, in one line."""
+    measures: dict[str, str] = field(default_factory=dict)
+    """The units of the task's measures, by name."""
+    defaults: dict[str, Any] = field(default_factory=dict)
+    """The settings that a run of this task has by default, described as JSON."""
+    drawing: str | None = None
+    """The built-in machine whose drawing shows this one; any other drawing is stored in `scenes`."""
+    format: int = 5
     """The version of the file."""

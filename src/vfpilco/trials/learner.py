@@ -156,7 +156,7 @@ class Learner:
         model = self.result.model
         assert model is not None
         compared = compare(executed, predicted, model, self.dynamics, self.data(), self.watch.note)
-        self.journal.record(executed, "policy", trial, compared)
+        self.journal.record(executed, "policy", trial, compared, predicted)
 
     def ingest(self, trial: Trial) -> None:
         """Add a trial that was executed elsewhere: with the policy that was asked for, or else an exploration."""

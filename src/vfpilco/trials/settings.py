@@ -22,6 +22,7 @@ from vfpilco.rollout.settings import OptimiserSettings, PredictionSettings
 from vfpilco.state.base import State
 from vfpilco.state.window import VelocityFree
 from vfpilco.tasks.sensors import GaussianNoise, Quantised, Sensor, TimingJitter
+from vfpilco.tasks.task import Task
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,11 @@ class Settings:
         if not isinstance(found, Settings):
             raise UserError("These are not settings of this version.")
         return found
+
+
+def default_settings(task: Task) -> Settings:
+    """The settings that a run of a task has by default."""
+    return Settings().replace(**task.settings)
 
 
 CLASSES: dict[str, type] = {

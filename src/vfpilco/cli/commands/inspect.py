@@ -13,7 +13,6 @@ from rich.console import Console
 from tyro.conf import Positional, arg
 
 from vfpilco.cli.arguments import check_given, parse
-from vfpilco.cli.options import default_settings
 from vfpilco.common.errors import UserError
 from vfpilco.machines.load import load
 from vfpilco.recordings.channels import Channels, guess
@@ -22,6 +21,7 @@ from vfpilco.recordings.logs import Recording, read_recording, refuse
 from vfpilco.recordings.picture import draw_inspection
 from vfpilco.recordings.report import as_json, say
 from vfpilco.recordings.table import read_table
+from vfpilco.trials.settings import default_settings
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Annotated
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from vfpilco.cli.arguments import parse, wants_help
-from vfpilco.cli.options import default_settings, parse_with_options, parse_without_options
+from vfpilco.cli.options import parse_with_options, parse_without_options
 from vfpilco.cli.outputs import row_to_json
 from vfpilco.common.errors import UserError
 from vfpilco.common.text import short
@@ -25,7 +25,7 @@ from vfpilco.storage.runfolder import RunFolder
 from vfpilco.tasks.task import Task
 from vfpilco.trials.learn import planned
 from vfpilco.trials.options import Options
-from vfpilco.trials.settings import Settings
+from vfpilco.trials.settings import Settings, default_settings
 from vfpilco.trials.tell import tell
 
 
