@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from vfpilco.cli.main import main
 from vfpilco.common import files
 from vfpilco.policy.rbf import RBF
 from vfpilco.storage import checkpoints, trialfile
+from vfpilco.storage.runfolder import RunFolder
 
 TINY: dict[str, Any] = {"trials": 1, "steps": 12, "particles": 4, "policy": RBF(5), "inducing": 16}
 """Keyword arguments of `learn` for a run that takes about a second once everything is compiled."""
@@ -22,6 +24,21 @@ TINY_FLAGS = ["--trials", "1", "--steps", "12", "--particles", "4", "--basis-fun
 def learn(folder: Path, *flags: str) -> int:
     """The exit code of `vfpilco learn cartpole --out FOLDER FLAGS`, in this process."""
     return main(["learn", "cartpole", "--out", str(folder), "--quiet", *flags])
+
+
+def chained(sample: Path, to: Path) -> Path:
+    """A copy of a run of an older format, with its results chained as they are today."""
+    folder = RunFolder(shutil.copytree(sample, to))
+    results = folder.results()
+    (to / "results.jsonl").write_bytes(b"")
+    for file in sorted((to / "trials").iterdir()):
+        file.rename(to / file.name)
+    for result in results:
+        for file in to.glob(f"{Path(result.file).stem}.*"):
+            file.rename(to / "trials" / file.name)
+        folder.add_result(result)
+    folder.write_header(folder.header())
+    return to
 
 
 def hurried(patch: Any) -> None:

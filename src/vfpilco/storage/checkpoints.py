@@ -47,7 +47,7 @@ class Checkpoints:
             return None
         try:
             state = like.restored(arrays, shards)
-            self.watch.notes += about["notes"]
+            self.watch.notes[self.first_note :] = about["notes"]
         except (ValueError, TypeError, KeyError) as error:
             raise UserError(
                 f"The checkpoint does not fit this run ({error}): remove checkpoint.safetensors from its folder, and "

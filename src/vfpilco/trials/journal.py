@@ -44,8 +44,7 @@ class Journal:
         if last:
             result.model, _ = folder.artifact(MODEL, last)
             result.policy = folder.policy(last)
-            if not folder.has("policy.safetensors"):
-                folder.add_policy(last, result.policy)
+            folder.restore_last_policy()
 
     def once(self, artifact: Artifact[T], trial: int, phase: str, work: Callable[[], T]) -> T:
         """What `work` computes, or computed before the run was interrupted, with the notes made then."""

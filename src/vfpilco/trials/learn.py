@@ -134,6 +134,8 @@ def reopen(task: Task, plant: Plant | None, folder: RunFolder, watch: Watcher, g
     if now != recorded:
         folder.write_header(now)
     learner.journal.restore(folder)
+    if plant is None:
+        learner.adopt_finished()
     if plant is not None and len(learner.result.successes) >= trials:
         watch.note(f"The run has finished all of its {trials} trials: give more with --trials to continue.")
     return learner
