@@ -177,6 +177,7 @@ def test_notes_survive_an_interruption_before_the_results_line(tmp_path, task):
     """The exploration started elsewhere: a note says so, also if its line was not written before the run was killed."""
     plan = Plan(dataclasses.replace(task, start=GaussianStart((0.0, 1.5), (0.01, 0.01))), Settings())
     folder = RunFolder(tmp_path / "run")
+    folder.write_header(plan.header())
     Learner(plan, task.machine.plant(), folder, Watcher()).explore(0)
     kept = without_the_last_line(folder.path)
     assert b"The trial started with" in kept

@@ -7,6 +7,9 @@ import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
+DATA_ERRORS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+"""What Python and NumPy raise if data are not what they should be."""
+
 
 class UserError(Exception):
     """Something the user provided is wrong; the message says what, what was received, and what to do."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
+import re
 
 TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def count(number: int, thing: str) -> str:
@@ -35,4 +36,9 @@ def short(cost: float) -> str:
 
 def printable(text: str) -> str:
     """The same text with control characters, such as those of a terminal, and lone surrogates written out."""
-    return "".join(repr(c)[1:-1] if unicodedata.category(c) in ("Cc", "Cs") else c for c in text)
+    return UNPRINTABLE.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def is_printable(text: str) -> bool:
+    """Whether a text has neither control characters nor lone surrogates."""
+    return UNPRINTABLE.search(text) is None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from vfpilco.common.errors import UserError
+from vfpilco.common.errors import DATA_ERRORS, UserError
 from vfpilco.machines import load
 from vfpilco.storage.header import RunHeader
 from vfpilco.storage.runfolder import CHECKPOINT, RunFolder
@@ -59,7 +59,7 @@ def summary(folder: RunFolder) -> RunSummary:
         return dataclasses.replace(row, state=state)
     except UserError as error:
         return dataclasses.replace(row, problem=str(error))
-    except (OSError, KeyError, TypeError, ValueError) as error:
+    except (OSError, *DATA_ERRORS) as error:
         return dataclasses.replace(row, problem=f"{folder.path} does not hold a run of this version ({error}).")
 
 
@@ -82,15 +82,18 @@ def task_of(folder: RunFolder, given: str | None = None) -> Task:
         task = load.load(given)
         if task.name != name:
             raise UserError(f"{folder.path} is a run of task {name!r}, not of {task.name!r}: name the right file.")
-        return task
-    if file is not None:
+    elif file is not None:
         try:
-            return taskfile.load_known(file)
+            task = taskfile.load_known(file)
         except UserError as error:
             raise UserError(f"{folder.path} holds no program: {error}") from error
-    if name in load.names():
-        return load.load(name)
-    raise UserError(f"{folder.path} is of a task {name!r} that was made in Python: name its file with --task.")
+    elif name in load.names():
+        task = load.load(name)
+    else:
+        raise UserError(f"{folder.path} is of a task {name!r} that was made in Python: name its file with --task.")
+    if not _same_machine(task, header):
+        raise UserError(f"{folder.path} is a run of a machine with other positions or inputs than task {task.name!r}.")
+    return task
 
 
 def built_in(name: str | None, header: RunHeader) -> Task | None:
@@ -98,8 +101,12 @@ def built_in(name: str | None, header: RunHeader) -> Task | None:
     if name not in load.names():
         return None
     task = load.load(name)
-    ours, theirs = ([each.name for each in (*of.positions, *of.inputs)] for of in (task.machine, header.task))
-    return task if ours == theirs else None
+    return task if _same_machine(task, header) else None
+
+
+def _same_machine(task: Task, header: RunHeader) -> bool:
+    ours, theirs = (([p.name for p in of.positions], [i.name for i in of.inputs]) for of in (task.machine, header.task))
+    return ours == theirs
 
 
 def open_run(path: str | Path, given: str | None = None) -> tuple[RunFolder, Task]:

@@ -30,6 +30,12 @@ class PolicyInputs:
     turns: tuple[tuple[float, float], ...] = ()
     """Between which angles every pair of sine and cosine starts out; full turns if not given."""
 
+    def __post_init__(self) -> None:
+        for name in ("scale", "limits"):
+            values = np.asarray(getattr(self, name), dtype=float)
+            if not values.size or not np.all((values > 0) & (values < np.inf)):
+                raise UserError(f"The {name} of a policy must be positive numbers, got {getattr(self, name)}.")
+
 
 @runtime_checkable
 class Policy(Protocol):
@@ -91,6 +97,10 @@ class BoundPolicy(Policy):
     def bind(self: Bound, inputs: PolicyInputs) -> Bound:
         """The same policy for a machine."""
         return dataclasses.replace(self, bound=inputs)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of its parameters, which are checked when a policy is read; empty if they are not known."""
+        return {}
 
     def dropout(self, key: Array, particles: int, rate: Any, dtype: Any) -> Array | None:
         """No dropout."""

@@ -19,7 +19,7 @@ from vfpilco.rollout.particles import Rollout
 from vfpilco.storage.header import RunHeader
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.storage.scenes import SCENES, Scenes, draw
-from vfpilco.storage.store import PREDICTION
+from vfpilco.storage.store import OPTIMISATION, PREDICTION
 from vfpilco.tasks.machine import Input, Machine, Position
 from vfpilco.tasks.sensors import GaussianNoise
 from vfpilco.tasks.task import Task
@@ -82,9 +82,8 @@ class Source:
 
     def optimisation_costs(self, result: TrialResult) -> np.ndarray | None:
         """The expected cost at every gradient step before an execution, if there were any."""
-        if result.trial is None or not self.folder.has(f"optimisations/{result.trial:03d}.safetensors"):
-            return None
-        return self.folder.arrays("optimisations", result.trial)[0]["cost"]
+        found = None if result.trial is None else self.folder.load(OPTIMISATION, result.trial)
+        return None if found is None else found[0]
 
     # -- the machine ---------------------------------------------------------------------------------------------
 

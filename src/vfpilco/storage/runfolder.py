@@ -30,15 +30,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from vfpilco.common.errors import UserError
-from vfpilco.common.files import FORMAT, Damaged, from_json, read_file, to_json, write_arrays, write_file
+from vfpilco.common.errors import DATA_ERRORS, UserError
+from vfpilco.common.files import FORMAT, Damaged, from_json, plain_json, read_file, to_json, write_arrays, write_file
 from vfpilco.data.records import from_json_types, to_json_types
 from vfpilco.data.results import Timing, TrialResult
+from vfpilco.data.trial import Trial
 from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.storage import lock
 from vfpilco.storage.header import RunHeader
 from vfpilco.storage.records import FILE, KINDS, Record, digest, digests, line_after, names_of, parse
-from vfpilco.storage.store import About, Arrays, Artifact
+from vfpilco.storage.store import OPTIMISATION, About, Arrays, Artifact, Notes
 from vfpilco.storage.trials import TrialFolder
 
 T = TypeVar("T")
@@ -110,7 +111,7 @@ class RunFolder(TrialFolder):
 
     def save_policy(self, trial: int, policy: LearnedPolicy, costs: np.ndarray, notes: list[str]) -> None:
         """Write the policy of a trial, also as the run's last one, and its optimisation."""
-        write_arrays(self.inside(f"optimisations/{trial:03d}.safetensors"), {"cost": costs}, {"notes": notes})
+        self.save(OPTIMISATION, trial, costs, notes)
         self.add_policy(trial, policy)
 
     def add_policy(self, trial: int, policy: LearnedPolicy) -> None:
@@ -132,6 +133,13 @@ class RunFolder(TrialFolder):
         self.inside(CHECKPOINT).unlink(missing_ok=True)
 
     # -- reading -------------------------------------------------------------------------------------------------
+
+    def trial(self, index: int, positions: int) -> Trial:
+        """A finished execution; the first `positions` columns after t are positions."""
+        found, inputs = super().trial(index, positions), len(self.header().task.inputs)
+        if found.u.shape[1] != inputs:
+            raise UserError(f"{self.path / f'trials/{index:03d}.csv'} has {found.u.shape[1]} inputs, not {inputs}.")
+        return found
 
     def header(self) -> RunHeader:
         """The content of run.json."""
@@ -182,9 +190,9 @@ class RunFolder(TrialFolder):
         """The lines of timings.jsonl, up to the first one that is damaged."""
         rows: list[Timing] = []
         if self.has("timings.jsonl"):
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError, RecursionError, UserError):
                 for line in read_file(self.inside("timings.jsonl")).splitlines():
-                    rows.append(from_json_types(json.loads(line), Timing))
+                    rows.append(from_json_types(plain_json(line), Timing))
         return rows
 
     def policy(self, trial: int | None = None) -> LearnedPolicy:
@@ -194,14 +202,19 @@ class RunFolder(TrialFolder):
             raise UserError(f"{self.path} has no policy of trial {trial}: it has {kept or 'none yet'}.")
         if trial is None and not kept:
             raise UserError(f"There is no policy file in {self.path / 'policies'}: learn one first.")
+        name, task = _policy(kept[-1] if trial is None else trial), self.header().task
         with self.explaining_damage():
-            return LearnedPolicy.load(self.checked(_policy(kept[-1] if trial is None else trial)), *self.components)
+            policy = LearnedPolicy.load(self.checked(name), *self.components)
+            signals = policy.state.signals
+            if (signals.d_q, signals.d_u) != (len(task.positions), len(task.inputs)):
+                raise Damaged(f"{self.path / name} belongs to another machine")
+            return policy
 
     def load_policy(self, trial: int) -> tuple[LearnedPolicy, list[str]] | None:
         """The policy of a trial, and the notes made during its optimisation."""
         if not self.has(_policy(trial)):
             return None
-        return self.policy(trial), self.arrays("optimisations", trial)[1].get("notes", [])
+        return self.policy(trial), self.artifact(OPTIMISATION, trial)[1]
 
     def load(self, artifact: Artifact[T], trial: int) -> tuple[T, list[str]] | None:
         """Read the file of an artifact, if there is one."""
@@ -212,10 +225,13 @@ class RunFolder(TrialFolder):
     def artifact(self, artifact: Artifact[T], trial: int) -> tuple[T, list[str]]:
         """Read the file of an artifact, and the notes in it."""
         arrays, about = self.arrays(artifact.folder, trial)
+        file = self.path / f"{artifact.folder}/{trial:03d}.safetensors"
         try:
-            return artifact.decode(arrays, about, self.known), about.get("notes", [])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            file = self.path / f"{artifact.folder}/{trial:03d}.safetensors"
+            value = artifact.decode(arrays, about, self.known)
+            if not artifact.fits(value, self.header().task):
+                raise ValueError("it belongs to another machine")
+            return value, from_json_types(about, Notes).notes
+        except DATA_ERRORS as error:
             raise UserError(f"{file} is damaged or was not written by vfpilco ({error}).") from error
 
     def load_checkpoint(self) -> tuple[Arrays, About] | None:

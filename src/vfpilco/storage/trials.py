@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from vfpilco.common.errors import UserError
-from vfpilco.common.files import read_file, write_file
+from vfpilco.common.files import Damaged, read_file, write_file
 from vfpilco.data.trial import Trial
 from vfpilco.storage.folder import Folder
 from vfpilco.storage.trialfile import (
@@ -102,6 +102,8 @@ class TrialFolder(Folder):
                 path = self.verified(f"trials/{index:03d}.true.csv")
                 columns = read_file(path).split(b"\n")[0].count(b",")
                 true, _, _ = read_trial(path, columns)
+                if true.shape not in ((len(q), positions), (len(q), 2 * positions)):
+                    raise Damaged(f"{path} has {len(true)} rows of {columns} columns, which does not fit its trial")
                 known = [true[:, i : i + positions] for i in range(0, columns, positions)]
             return Trial(q, u, sampling_time, *known)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from vfpilco.common.checks import check_integer
 from vfpilco.common.components import classes, describe, rebuild
-from vfpilco.common.errors import UserError, unknown
+from vfpilco.common.errors import DATA_ERRORS, UserError, unknown
 from vfpilco.model.files import KERNELS
 from vfpilco.model.kernels import SE, Kernel, Poly
 from vfpilco.model.noise import CorrelatedNoise, NoiseModel, WhiteNoise
@@ -115,7 +115,7 @@ class Settings:
         """
         try:
             found = rebuild(dict(description), {**CLASSES, **classes(*components)})
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except DATA_ERRORS as error:
             raise UserError(f"These are not settings of this version ({error}).") from error
         if not isinstance(found, Settings):
             raise UserError("These are not settings of this version.")
