@@ -13,6 +13,7 @@ from vfpilco.cli import commands
 from vfpilco.cli.signals import STOPPED
 from vfpilco.common.configuration import configure
 from vfpilco.common.errors import NOT_STOPPED, UserError, describe_exception, unknown
+from vfpilco.common.text import printable
 
 USAGE = """vfpilco: learn to control a machine from raw position measurements
 
@@ -106,5 +107,5 @@ def preload(argv: list[str]) -> None:
 
 def fail(sentence: str, code: int) -> int:
     """Print what went wrong in one line; the exit code."""
-    print(f"vfpilco: {' '.join(sentence.split())}", file=sys.stderr)
+    print(f"vfpilco: {printable(' '.join(sentence.split()))}", file=sys.stderr)
     return code

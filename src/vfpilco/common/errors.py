@@ -9,6 +9,8 @@ from pathlib import Path
 
 NOT_STOPPED = 3
 """The exit code of the program if the machine could not be stopped."""
+DATA_ERRORS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+"""What Python and NumPy raise if data are not what they should be."""
 
 
 class UserError(Exception):

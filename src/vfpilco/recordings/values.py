@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vfpilco.common.text import readable
+from vfpilco.data.trial import LARGEST
 from vfpilco.recordings.channels import Channels
 from vfpilco.recordings.findings import Findings
 from vfpilco.recordings.table import number
@@ -26,7 +27,7 @@ def to_numbers(cells: list[str], lines: list[int], name: str, findings: Findings
     values = np.full(len(cells), np.nan)
     for i, cell in enumerate(cells):
         value = number(cell)
-        if value is not None and np.isfinite(value):
+        if value is not None and abs(value) < LARGEST:
             values[i] = value
         elif not last and i == len(cells) - 1:
             continue
@@ -39,7 +40,8 @@ def to_numbers(cells: list[str], lines: list[int], name: str, findings: Findings
             sentence = f"{name} is {cell[:40]!r}, which is not a number: {remedy}."
             findings.add("error", "not a number", lines[i], sentence, name)
         else:
-            sentence = f"{name} is {cell[:40]}, which is not finite: check the sensor, or cut the file here."
+            why = "too large to be a measurement" if np.isfinite(value) else "not finite"
+            sentence = f"{name} is {cell[:40]}, which is {why}: check the sensor, or cut the file here."
             findings.add("error", "not finite", lines[i], sentence, name)
     return values
 

@@ -112,6 +112,9 @@ class Drawing:
     """Draws positions (T+1, d_q) at a given sampling time on a Matplotlib axis."""
     photograph: Callable[[np.ndarray], np.ndarray] | None = None
     """An image (height, width, 3) of the machine at the end of positions (T+1, d_q)."""
+    name: str | None = None
+    """The built-in machine that it belongs to: a report of a run finds it by this name. Any other one is stored with
+    the run, shape by shape."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ import numpy as np
 from vfpilco.common.checks import check_integer
 from vfpilco.common.errors import UserError
 from vfpilco.common.random import NumpyRandom
+from vfpilco.common.text import is_printable
 from vfpilco.tasks.exploration import Feedback
 from vfpilco.tasks.machine import Input, Position
 
@@ -65,7 +66,7 @@ def _check_columns(task: Task) -> None:
     names = task.machine.columns
     if not task.machine.positions or not task.machine.inputs:
         raise UserError(f"Task {task.name!r} needs at least one position and one input, got {names}: name them.")
-    if len({"t", *names}) != len(names) + 1 or any("," in n or not n.strip() or "\n" in n for n in names):
+    if len({"t", *names}) != len(names) + 1 or any("," in n or not n.strip() or not is_printable(n) for n in names):
         raise UserError(
             f"The columns of task {task.name!r} must have different names without commas, other than 't', "
             f"got {names}: rename them."

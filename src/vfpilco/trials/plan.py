@@ -17,10 +17,11 @@ from vfpilco.policy.base import Policy
 from vfpilco.rollout.particles import Simulator
 from vfpilco.state.base import Signals
 from vfpilco.storage.header import RunHeader, TaskDescription
+from vfpilco.tasks.machine import Machine
 from vfpilco.tasks.plant import KnowsPositions, KnowsVelocities, Plant
 from vfpilco.tasks.sensors import Sensor
 from vfpilco.tasks.task import Task
-from vfpilco.trials.settings import Settings
+from vfpilco.trials.settings import Settings, default_settings
 
 MOST_POINTS = 10_000
 """Training points beyond which a fit would take hours and tens of gigabytes."""
@@ -74,8 +75,7 @@ class Plan:
     @property
     def dynamics(self) -> Dynamics:
         """What the GPs learn."""
-        model, signals = self.settings.model, Signals.of(self.task.machine, self.sensor)
-        return Dynamics(self.settings.state.bind(signals), model.prior_mean, model.noise, self.sensor)
+        return dynamics_of(self.settings, self.task.machine)
 
     def simulator(self, dynamics: Dynamics, policy: Policy, *, predicting: bool = False) -> Simulator:
         """The particle simulation of this task under `policy`, for the optimisation or for a prediction."""
@@ -117,4 +117,14 @@ class Plan:
             versions=versions(),
             machine=computer(),
             external=external,
+            summary=self.task.summary,
+            measures={measure.name: measure.unit for measure in self.task.measures},
+            defaults=default_settings(self.task).described(),
+            drawing=self.task.machine.drawing.name,
         )
+
+
+def dynamics_of(settings: Settings, machine: Machine) -> Dynamics:
+    """What the GPs learn of a machine."""
+    sensor, model = settings.sensor or machine.sensor, settings.model
+    return Dynamics(settings.state.bind(Signals.of(machine, sensor)), model.prior_mean, model.noise, sensor)

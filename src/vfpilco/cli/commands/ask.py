@@ -32,7 +32,7 @@ class Arguments:
     run: Annotated[Positional[Path], arg(metavar="RUN")]
     """The folder of the run."""
     task: str | None = None
-    """The task, if it is not a built-in one and its file was moved."""
+    """The task, if it is not a built-in one and its file was moved or changed, or is not one you have run before."""
     inspected: tuple[Path, ...] = ()
     """Recordings of the machine (CSV files): memories and sensor are set to what fits them, before the first policy."""
     to: Form | None = None
