@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from math import cos, sin
 
 try:
-    from serve import Paced, serve  # copied beside this file
+    from serve import serve  # copied beside this file
 except ModuleNotFoundError:
-    from vfpilco.plants.serve import Paced, serve
+    from vfpilco.plants.serve import serve
 
 SAMPLING_TIME = 1 / 30
 NOISE = (1e-3, 2e-3)  # of the sensors, in m and rad
@@ -86,15 +86,16 @@ if __name__ == "__main__":
     parser.add_argument("--realtime", action="store_true", help="take as long for a step as a machine would")
     parser.add_argument("--noiseless", action="store_true", help="measure exactly")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # The machine is stopped, however the program ends.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # End without an error; the machine is stopped anyway.
     plant = CartPole(noisy=not options.noiseless)
     with contextlib.suppress(KeyboardInterrupt):
         serve(
-            Paced(plant, SAMPLING_TIME) if options.realtime else plant,
+            plant,
             positions=["p", "alpha"],
             inputs=["force"],
             limits=[10.0],
             sampling_time=SAMPLING_TIME,
             address=options.address,
             patience=options.patience,
+            realtime=options.realtime,
         )

@@ -11,6 +11,9 @@ from collections.abc import Callable
 if "PYTEST_XDIST_WORKER" not in os.environ:  # with several workers the first process makes it for all
     CACHE = tempfile.TemporaryDirectory(prefix="vfpilco-compiled-", ignore_cleanup_errors=True)
     os.environ["JAX_COMPILATION_CACHE_DIR"] = CACHE.name
+    # Task files that tests run are not remembered as the user's.
+    STATE = tempfile.TemporaryDirectory(prefix="vfpilco-state-", ignore_cleanup_errors=True)
+    os.environ["XDG_STATE_HOME"] = STATE.name
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
 
 # Most of a test's time is compiling, for a moment's work.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vfpilco.common.configuration import configure
     from vfpilco.common.errors import UserError
     from vfpilco.common.random import Random
-    from vfpilco.data.failures import PlantError
+    from vfpilco.data.failures import NotStopped, PlantError
     from vfpilco.data.trial import Trial
     from vfpilco.data.watcher import Watcher
     from vfpilco.exports import export
@@ -54,7 +54,7 @@ _PLACES = {
     "common.configuration": ("configure",),
     "common.errors": ("UserError",),
     "common.random": ("Random",),
-    "data.failures": ("PlantError",),
+    "data.failures": ("NotStopped", "PlantError"),
     "data.trial": ("Trial",),
     "data.watcher": ("Watcher",),
     "exports": ("export",),
@@ -119,6 +119,7 @@ __all__ = [
     "Machine",
     "Measure",
     "NoiseModel",
+    "NotStopped",
     "PerPosition",
     "Plant",
     "PlantError",

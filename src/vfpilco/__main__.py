@@ -18,9 +18,8 @@ def main() -> int:
     try:
         code = program.main()
         signals.when_done()
-    except KeyboardInterrupt:
-        print("vfpilco: stopped.", file=sys.stderr)
-        code = signals.STOPPED
+    except KeyboardInterrupt as error:
+        code = program.conclude(error)
     except BrokenPipeError:  # The reader of the output has stopped.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -40,7 +40,9 @@ from vfpilco.state.base import Signals
 from vfpilco.state.window import VelocityFree
 from vfpilco.trials.execute import execute
 
-TARGETS = {to: target for to, target in ALL_TARGETS.items() if to != "arduino"}  # its source is that of C
+TARGETS = {
+    to: target for to, target in ALL_TARGETS.items() if to not in ("arduino", "fmu")
+}  # their source is that of C
 SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 HOSTILE = '"""\'*/ `x` %s\\ \n```\n??/ $(task) ${q} | # é \ud800 \u202e "); system("rm'
 SAMPLES = Path(__file__).parent.parent / "samples"

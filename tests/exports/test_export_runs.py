@@ -92,6 +92,7 @@ def test_the_readme_has_the_slew_limit_and_its_test_vector_keeps_it(to, tmp_path
     assert {
         "c": "3 × 2 + 2 doubles",
         "arduino": "_step(&policy, q, u)",
+        "fmu": "co-simulation FMU",
         "onnx": "inputs, memory, applied =",
         "numpy": "policy.step",
     }[to] in text

@@ -70,15 +70,7 @@ def test_a_run_remembers_which_plant_was_used(capsys, tmp_path):
     folder = RunFolder(run)
     assert folder.header().plant == "gym:Pendulum-v1"
     capsys.readouterr()
-    assert main(["evaluate", str(run), "--episodes", "1"]) == 0
-    output = capsys.readouterr().out
-    assert "The plant is gym:Pendulum-v1" in output
-    assert "episode 1" in output
-    folder.write_header(dataclasses.replace(folder.header(), plant="gym:Pendulum-v99"))
-    assert "Pendulum-v99" in refused(capsys, ["evaluate", run])
-    assert "Pendulum-v99" in refused(capsys, ["learn", PENDULUM, "--out", run, "--resume", "--trials", "2"])
-    folder.write_header(dataclasses.replace(folder.header(), plant="gym:os:Evil-v0"))
-    assert "if you trust it" in refused(capsys, ["evaluate", run])
+    assert "name it with --plant gym:Pendulum-v1" in refused(capsys, ["evaluate", run])
     assert main(["evaluate", str(run), "--episodes", "1", "--plant", "gym:Pendulum-v1"]) == 0
     assert main(["learn", str(PENDULUM), "--plant", "gym:Pendulum-v1", "--out", str(run), "--resume", "--quiet"]) == 0
     assert folder.header().plant == "gym:Pendulum-v1"  # the last one that was used

@@ -12,12 +12,13 @@ from PIL import Image
 
 from vfpilco.cli import outputs
 from vfpilco.cli.main import main
+from vfpilco.common.thinning import thinned
 from vfpilco.data.trial import Trial
 from vfpilco.report import live, movie
-from vfpilco.report.packing import pack, thinned
+from vfpilco.report.packing import pack
 from vfpilco.report.source import Source
-from vfpilco.report.trials import shown_particles
 from vfpilco.rollout.particles import Rollout
+from vfpilco.rollout.typical import typical_particles
 from vfpilco.storage.runfolder import RunFolder
 
 
@@ -141,7 +142,7 @@ def test_thinning_keeps_both_ends():
 def test_the_particle_shown_first_started_where_the_machine_did():
     start = np.linspace(-1, 1, 40)
     q = np.zeros((4, 40, 1)) + start[:, None]
-    chosen = shown_particles(Rollout(q, np.zeros((3, 40, 1)), np.zeros((4, 40))), np.array([0.5]), 6)
+    chosen = typical_particles(Rollout(q, np.zeros((3, 40, 1)), np.zeros((4, 40))), np.array([0.5]), 6)
     assert len(chosen) == 7
     assert abs(start[chosen[0]] - 0.5) < 0.15
 

@@ -113,10 +113,10 @@ def test_a_run_is_resumed_with_more_trials(run, task):
     assert result.model.points == 3 * 88
     assert len(folder.arrays("optimisations", 3)[0]["cost"]) == 20
     header = folder.header()
-    assert (header.format, header.trials, header.seed) == (4, 3, 0)
+    assert (header.format, header.trials, header.seed) == (5, 3, 0)
     assert Settings.from_description(header.settings) == result.settings
     folder.check()
-    # Once more, as format 4.
+    # Once more, as format 5.
     again = vfpilco.learn(task, out=run, resume=True)
     assert again.rows == result.rows
 
@@ -157,11 +157,11 @@ def test_the_command_line_knows_the_settings_of_format_3(run, capsys):
     assert learn(run, "--resume", "--tolerance", "0.01") == 2
     assert "was learned with tolerance 0.002, got 0.01" in one_sentence(capsys.readouterr().err)
     assert learn(run, "--resume", "--steps", "20", "--basis-functions", "30", "--tolerance", "0.002") == 0
-    assert RunFolder(run).header().format == 4
+    assert RunFolder(run).header().format == 5
 
 
 def test_an_unreadable_format_is_refused(run):
     content = (run / "run.json").read_text()
     (run / "run.json").write_text(content.replace('"format": 3', '"format": 2'))
-    with pytest.raises(vfpilco.UserError, match="its format is 2, this version reads 3 and 4"):
+    with pytest.raises(vfpilco.UserError, match="its format is 2, this version reads 3, 4 and 5"):
         RunFolder(run).header()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -9,13 +11,16 @@ from folders import TINY
 
 import vfpilco
 from vfpilco.storage.runfolder import RunFolder
+from vfpilco.storage.scenes import SCENES
 from vfpilco.storage.store import MODEL, PREDICTION, Store
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory, task):
     out = tmp_path_factory.mktemp("runs") / "a"
-    return vfpilco.learn(task, **TINY), vfpilco.learn(task, out=out, **TINY), RunFolder(out)
+    machine = dataclasses.replace(task.machine, drawing=vfpilco.Drawing(task.machine.drawing.scene))
+    own = dataclasses.replace(task, machine=machine)
+    return vfpilco.learn(own, **TINY), vfpilco.learn(own, out=out, **TINY), RunFolder(out)
 
 
 def assert_same(one, other) -> None:
@@ -45,6 +50,12 @@ def test_policy_and_model_are_the_same_and_are_kept_in_the_folder(results):
     assert notes == []
     band = without.rows[1].predicted_cost
     assert prediction.cost.sum(0).mean() == pytest.approx(band.mean, rel=1e-6)
+
+
+def test_a_drawing_that_is_not_built_in_is_kept_with_every_execution(results):
+    _, _, folder = results
+    assert folder.header().drawing is None
+    assert [len(folder.artifact(SCENES, i)[0].predicted) for i in (0, 1)] == [0, 1 + 2]
 
 
 def test_a_store_keeps_nothing(task):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from vfpilco.cli.main import main
 from vfpilco.common import files
 from vfpilco.policy.rbf import RBF
 from vfpilco.storage import checkpoints, trialfile
+from vfpilco.storage.runfolder import RunFolder
 
 SIZES: dict[str, Any] = {"particles": 4, "policy": RBF(5), "inducing": 32}
 """The sizes of arrays in small runs: the same in all tests, so that they are compiled once."""
@@ -25,6 +27,21 @@ TINY_FLAGS = ["--trials", "1", "--steps", "12", *SIZE_FLAGS]
 def learn(folder: Path, *flags: str) -> int:
     """The exit code of `vfpilco learn cartpole --out FOLDER FLAGS`, in this process."""
     return main(["learn", "cartpole", "--out", str(folder), "--quiet", *flags])
+
+
+def chained(sample: Path, to: Path) -> Path:
+    """A copy of a run of an older format, with its results chained as they are today."""
+    folder = RunFolder(shutil.copytree(sample, to))
+    results = folder.results()
+    (to / "results.jsonl").write_bytes(b"")
+    for file in sorted((to / "trials").iterdir()):
+        file.rename(to / file.name)
+    for result in results:
+        for file in to.glob(f"{Path(result.file).stem}.*"):
+            file.rename(to / "trials" / file.name)
+        folder.add_result(result)
+    folder.write_header(folder.header())
+    return to
 
 
 def hurried(patch: Any) -> None:

@@ -79,17 +79,6 @@ def test_a_missing_file_or_a_wrong_name_is_reported(tmp_path, capsys, monkeypatc
     assert "did you mean the file arm.py?" in refused(capsys, ["learn", "arm"])
 
 
-def test_a_file_inside_a_run_folder_is_never_executed(tmp_path, capsys):
-    file, run = tmp_path / "rig.py", tmp_path / "run"
-    assert main(["new", str(file)]) == 0
-    assert main(["learn", str(file), "--out", str(run), "--quiet", *TINY_FLAGS]) == 0
-    folder = RunFolder(run)
-    (run / "evil.py").write_text("raise SystemExit('executed')\n")
-    folder.write_header(dataclasses.replace(folder.header(), task_file=str(run / "evil.py")))
-    capsys.readouterr()
-    assert "would be a file in that folder" in refused(capsys, ["evaluate", run])
-
-
 def test_numbers_that_are_not_in_a_tuple_are_reported():
     with pytest.raises(vfpilco.UserError, match=r"The noise must be a tuple of numbers.*needs a comma"):
         number_tuple(2e-3, "The noise")  # pyright: ignore

@@ -84,7 +84,7 @@ def test_a_plant_that_fails_loses_no_earlier_trial(tmp_path, task, fault, words)
 
 def test_a_finished_trial_is_kept_even_if_the_plant_cannot_be_stopped_or_the_success_test_fails(tmp_path, task):
     plant = Failing(unstoppable, trial=1)
-    with pytest.raises(vfpilco.PlantError, match=r"^Stop the machine by hand: .* \(RuntimeError: port closed\)"):
+    with pytest.raises(vfpilco.PlantError, match=r"^STOP THE MACHINE BY HAND: .* \(RuntimeError: port closed"):
         vfpilco.learn(variant(task, plant=lambda: plant), trials=1, out=tmp_path / "a", **SMALL)
     assert RunFolder(tmp_path / "a").trial(0, 2).steps == 90
     failing = dataclasses.replace(task, success=lambda q: {0.0: False}[q.sum()])
@@ -111,7 +111,7 @@ def test_a_plant_that_cannot_be_made_is_reported(task):
     def missing():
         raise OSError("no such port")
 
-    with pytest.raises(vfpilco.PlantError, match=r"could not be made or reached \(OSError: no such port\)"):
+    with pytest.raises(vfpilco.PlantError, match=r"could not be made or reached \(OSError: no such port, test_execute"):
         connect(variant(task, plant=missing))
 
 
@@ -229,7 +229,7 @@ def test_a_trial_that_the_plant_ended_early_is_kept_even_if_the_plant_cannot_be_
         def stop(self):
             raise RuntimeError("port closed")
 
-    with pytest.raises(vfpilco.PlantError, match="Stop the machine by hand"):
+    with pytest.raises(vfpilco.PlantError, match="STOP THE MACHINE BY HAND"):
         vfpilco.learn(variant(task, plant=Unstoppable), trials=1, out=tmp_path / "a", **SMALL)
     assert RunFolder(tmp_path / "a").trial(0, 2).steps == 50
 

@@ -99,8 +99,7 @@ def test_lateness_and_computing_time_of_every_sample_are_recorded():
 @pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="needs a system with priorities")
 def test_a_trial_in_real_time_has_priority_where_that_is_allowed_and_only_while_it_runs():
     before, seen = os.sched_getscheduler(0), []
-    with undisturbed():
-        seen.append((os.sched_getscheduler(0), gc.isenabled()))
+    undisturbed(lambda: seen.append((os.sched_getscheduler(0), gc.isenabled())))
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         os.sched_setscheduler(0, before, os.sched_param(0))

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 
 from vfpilco.cli.prompts import wait_for_start
-from vfpilco.common.text import short
+from vfpilco.common.text import printable, short
 from vfpilco.data.results import EpisodeResult, TrialResult
 from vfpilco.data.watcher import Watcher
 
@@ -88,7 +88,7 @@ class Display(ProgressLine, Watcher):
     def note(self, text: str) -> None:
         self.notes.append(text)
         if not self.quiet:
-            self.console.print(f"  [yellow]note[/]  {escape(text)}", highlight=False)
+            self.console.print(f"  [yellow]note[/]  {escape(printable(text))}", highlight=False)
 
 
 class Episodes(Watcher):

@@ -12,7 +12,8 @@ import vfpilco
 from vfpilco.cli import commands
 from vfpilco.cli.signals import STOPPED
 from vfpilco.common.configuration import configure
-from vfpilco.common.errors import UserError, unknown
+from vfpilco.common.errors import NOT_STOPPED, UserError, describe_exception, unknown
+from vfpilco.common.text import printable
 
 USAGE = """vfpilco: learn to control a machine from raw position measurements
 
@@ -26,7 +27,7 @@ USAGE = """vfpilco: learn to control a machine from raw position measurements
   vfpilco evaluate RUN          run a learned policy on the plant
   vfpilco serve TASK            serve its plant over TCP, for a learner in another process
   vfpilco inspect FILE …        check recordings and suggest settings
-  vfpilco export RUN --to c --out DIR               export a learned policy as C99, Arduino, ONNX or NumPy
+  vfpilco export RUN --to c --out DIR               export a learned policy as C99, Arduino, FMU, ONNX or NumPy
   vfpilco report RUN …          write a page that shows a run, or compares runs and studies
   vfpilco render RUN --out swing.gif                write a film or a picture of the machine
   vfpilco reproduce STUDY       reproduce a study of the paper    (vfpilco reproduce --list)
@@ -42,7 +43,8 @@ def main(argv: list[str] | None = None) -> int:
         argv: The command and its arguments; those of the process if not given.
 
     Returns:
-        The exit code: 0, 2 for something that the user can fix, 130 after Ctrl-C.
+        The exit code: 0, 2 for something that the user can fix, 3 if the machine could not be stopped, 130 after
+        Ctrl-C.
     """
     argv = sys.argv[1:] if argv is None else argv
     try:
@@ -52,16 +54,35 @@ def main(argv: list[str] | None = None) -> int:
             print(f"vfpilco {vfpilco.__version__}")
         else:
             load(argv[0]).run(argv[1:])
-    except UserError as error:
-        return fail(str(error), 2)
-    except BrokenPipeError:  # the reader has stopped, as in `vfpilco … | head`
-        raise
-    except OSError as error:
+    except BaseException as error:
+        return conclude(error)
+    return 0
+
+
+def conclude(error: BaseException) -> int:
+    """Report what has ended the program; the exit code. What cannot be reported in a sentence is raised again."""
+    if not_stopped(error):
+        from vfpilco.plants.serve import BY_HAND
+
+        fail(str(error) if isinstance(error, UserError | KeyboardInterrupt) else describe_exception(error), NOT_STOPPED)
+        print(BY_HAND, file=sys.stderr, flush=True)
+        return NOT_STOPPED
+    if isinstance(error, UserError):
+        return fail(str(error), error.exit_code)
+    if isinstance(error, KeyboardInterrupt):
+        return fail(str(error) or "stopped.", STOPPED)
+    if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):  # broken as in `vfpilco … | head`
         reason = error.strerror or error
         return fail(f"{error.filename or 'A file'} cannot be used ({reason}): choose another place or make room.", 2)
-    except KeyboardInterrupt as stopped:
-        return fail(str(stopped) or "stopped.", STOPPED)
-    return 0
+    raise error
+
+
+def not_stopped(error: BaseException) -> bool:
+    """Whether a machine that could not be stopped is among the reasons for an exception, even if more has failed."""
+    chain = [error]
+    for one in chain:
+        chain += [other for other in (one.__cause__, one.__context__) if other is not None and other not in chain]
+    return any(isinstance(one, UserError) and one.exit_code == NOT_STOPPED for one in chain)
 
 
 def load(name: str) -> ModuleType:
@@ -86,5 +107,5 @@ def preload(argv: list[str]) -> None:
 
 def fail(sentence: str, code: int) -> int:
     """Print what went wrong in one line; the exit code."""
-    print(f"vfpilco: {' '.join(sentence.split())}", file=sys.stderr)
+    print(f"vfpilco: {printable(' '.join(sentence.split()))}", file=sys.stderr)
     return code

@@ -73,11 +73,6 @@ def parse_with_options(
     return args, apply_options(base, changed, machine)
 
 
-def default_settings(task: Task) -> Settings:
-    """The settings of a new run of a task."""
-    return Settings().replace(**task.settings)
-
-
 def inspected_settings(files: Sequence[Path], task: Task, base: Settings) -> dict[str, Any]:
     """Keyword arguments of `learn` that fit recordings of the machine; memories only if the state has them."""
     found = settings_from(files, task).keywords()

@@ -1,4 +1,4 @@
-"""Waiting for a person to put the machine in its start."""
+"""Questions to a person: to put the machine in its start, and whether to drive it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from rich.console import Console
 
 from vfpilco.common.errors import UserError
+from vfpilco.common.text import printable
 
 NO_TERMINAL = "There is no terminal to press Enter in: leave --wait out, or run in a terminal."
 
@@ -29,3 +30,14 @@ def check_terminal() -> None:
         return
     if not sys.stdin.buffer.peek(1):  # pyright: ignore[reportAttributeAccessIssue]
         raise UserError(NO_TERMINAL)
+
+
+def agrees_to_plant(address: str) -> bool:
+    """Whether a person in a terminal agrees to use a plant that only a run folder names."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return False
+    question = f"The run was made with the plant {printable(address)}. Drive it now? (yes or no) "
+    try:
+        return Console(stderr=True).input(question, markup=False).strip().lower() in ("y", "yes")
+    except EOFError:
+        return False

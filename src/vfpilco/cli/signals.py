@@ -13,6 +13,8 @@ from vfpilco.common import interrupts
 
 STOPPED = 130
 """The exit code of a program that was stopped."""
+ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
+"""The signals that end programs."""
 
 
 def while_loading() -> None:
@@ -32,7 +34,7 @@ def when_done() -> None:
 
 
 def _handle(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+    for name in ENDING:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # nohup, or in the background
             signal.signal(number, handler)
@@ -44,16 +46,22 @@ def _end(number: int, _: FrameType | None) -> None:
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:
+    again = interrupts.requested()
     interrupts.request()
-    if number != signal.SIGINT:  # A second Ctrl-C must get through.
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
+    if number == signal.SIGINT or not again:  # Only a second Ctrl-C must get through.
+        raise KeyboardInterrupt
 
 
 def _unraisable(ignored: Any) -> None:
     """Repeat an interrupt a moment later if it occurred where Python ignores exceptions, as in garbage collection."""
     if issubclass(ignored.exc_type, KeyboardInterrupt) and hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, _interrupt)
+        signal.signal(signal.SIGALRM, _repeat)
         signal.setitimer(signal.ITIMER_REAL, 0.01)
     else:
         sys.__unraisablehook__(ignored)
+
+
+def _repeat(number: int, frame: FrameType | None) -> None:
+    """Interrupt the way that Ctrl-C does at this moment: while a machine is being stopped it has to wait."""
+    handler = signal.getsignal(signal.SIGINT)
+    (handler if callable(handler) else _interrupt)(signal.SIGINT, frame)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
+import msgspec
 import numpy as np
 
 from vfpilco.common.errors import UserError
@@ -46,7 +47,7 @@ def rebuild(description: Any, known: Mapping[str, type]) -> Any:
 
     Raises:
         UserError: If it is of a class that is not among `known`.
-        TypeError, ValueError: If its fields do not fit the class.
+        TypeError, ValueError: If its fields do not fit the class; those of the package's classes are checked.
     """
     if isinstance(description, list):
         return tuple(rebuild(entry, known) for entry in description)
@@ -60,7 +61,41 @@ def rebuild(description: Any, known: Mapping[str, type]) -> Any:
         raise UserError(
             f"{str(name)[:100]!r} is not a component of vfpilco: use the task file that defines it (--task)."
         )
-    return known[name](**fields)
+    return known[name](**_typed(known[name], fields))
+
+
+def _typed(cls: type, fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a component of this package, each of the type that the class says."""
+    if not _is_ours(cls):
+        return fields
+    hints = get_type_hints(cls)
+    unknown = set(fields) - {f.name for f in dataclasses.fields(cls) if f.init}
+    if unknown:
+        raise TypeError(f"{cls.__name__} has no {sorted(unknown)[0]!r}")
+    return {name: _fitting(value, hints[name]) for name, value in fields.items()}
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.startswith(f"{__name__.partition('.')[0]}.")
+
+
+def _fitting(value: Any, hint: Any) -> Any:
+    """A value of the type that a class says."""
+    if dataclasses.is_dataclass(value):
+        return _component(hint, value)
+    return msgspec.convert(value, hint, dec_hook=_component)
+
+
+def _component(hint: Any, value: Any) -> Any:
+    """A component that has all that the expected class or protocol has; one of the user's own is not checked."""
+    if dataclasses.is_dataclass(value) and not _is_ours(type(value)):
+        return value
+    expected = [cls for cls in get_args(hint) or (hint,) if cls is not type(None)]
+    parts = [[name for name in vars(cls) if not name.startswith("_")] for cls in expected]
+    fits = any(all(hasattr(type(value), name) for name in names) for names in parts)
+    if not dataclasses.is_dataclass(value) or not fits:
+        raise TypeError(f"{type(value).__name__} is not a {getattr(expected[0], '__name__', expected[0])}")
+    return value
 
 
 def classes(*components: Any) -> dict[str, type]:

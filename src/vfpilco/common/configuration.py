@@ -9,6 +9,8 @@ import platform
 import warnings
 from pathlib import Path
 
+from vfpilco.common.places import cache_folder
+
 CACHE_BYTES = 256 * 2**20
 """Size of the compilation cache above which the least recently used entries are removed."""
 
@@ -52,8 +54,10 @@ def _cache_compiled_code() -> None:
 
     if jax.config.jax_compilation_cache_dir is not None:  # pyright: ignore[reportAttributeAccessIssue]
         return
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = caches / "vfpilco" / f"compiled-{_instruction_set()}"
+    caches = cache_folder()
+    if caches is None:
+        return
+    folder = caches / f"compiled-{_instruction_set()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK)

@@ -7,6 +7,11 @@ import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
+NOT_STOPPED = 3
+"""The exit code of the program if the machine could not be stopped."""
+DATA_ERRORS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+"""What Python and NumPy raise if data are not what they should be."""
+
 
 class UserError(Exception):
     """Something the user provided is wrong; the message says what, what was received, and what to do.
@@ -19,6 +24,9 @@ class UserError(Exception):
         ...     print("did you mean" in str(error))
         True
     """
+
+    exit_code = 2
+    """The exit code of the program that it ends."""
 
 
 def number_tuple(values: object, what: str) -> tuple[float, ...]:
@@ -44,7 +52,11 @@ def describe_exception(error: BaseException) -> str:
     """Summarise an exception raised by foreign code, with the line that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place}"
+    try:
+        message = f": {' '.join(str(error).split())[:300]}"
+    except Exception:  # Exceptions of others may fail to give their message.
+        message = ""
+    return f"{type(error).__name__}{message}{place}"
 
 
 def unknown(kind: str, got: str, known: Iterable[str]) -> UserError:

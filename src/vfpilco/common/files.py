@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,12 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from vfpilco.common.errors import UserError
+from vfpilco.common.errors import DATA_ERRORS, UserError
+from vfpilco.common.text import is_printable, printable
 
-FORMAT = 4
+FORMAT = 5
 """The version of everything we write."""
-READABLE = (3, 4)
+READABLE = (3, 4, 5)
 """The versions that we read."""
 MOST_BYTES = 2**30
 """No file that we write is larger."""
@@ -112,7 +113,7 @@ def add_checksum(content: bytes) -> bytes:
 
 def verify_checksum(content: bytes, checksum: Any) -> None:
     """Raise a `ValueError` unless `content` has this checksum."""
-    if not isinstance(checksum, str) or len(checksum) != len(BLANK):
+    if not isinstance(checksum, str) or len(checksum) != len(BLANK) or not checksum.isascii():
         raise ValueError("it has no checksum")
     if _digest(content.replace(checksum.encode(), BLANK.encode(), 1)) != checksum:
         raise ValueError("its checksum is wrong")
@@ -126,22 +127,44 @@ def _digest(content: bytes) -> str:
 
 
 def to_json(row: dict[str, Any], indent: int | None = None) -> str:
-    """A JSON object with its checksum."""
-    return add_checksum(json.dumps({**row, "checksum": BLANK}, indent=indent).encode()).decode()
+    """A JSON object with its checksum; control characters in its texts are written out."""
+    return add_checksum(json.dumps(_texts(row, printable) | {"checksum": BLANK}, indent=indent).encode()).decode()
 
 
 def from_json(text: bytes) -> dict[str, Any]:
     """A JSON object written by `to_json`; `ValueError` says what is wrong with it."""
-    try:
-        row = json.loads(text)
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+    row = plain_json(text)
     if not isinstance(row, dict):
         raise ValueError("it is not an object")
     if row.get("format", FORMAT) not in READABLE:
         raise ValueError(f"its format is {str(row['format'])[:20]}, this version reads {_listed()}")
     verify_checksum(text, row.pop("checksum", None))
     return row
+
+
+def plain_json(text: bytes | str) -> Any:
+    """A JSON value whose texts can be printed; `ValueError` says what is wrong with it."""
+    try:
+        return _texts(json.loads(text), _check_text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _texts(value: Any, change: Callable[[str], str]) -> Any:
+    """A JSON value with all of its texts changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {change(name): _texts(entry, change) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_texts(entry, change) for entry in value]
+    return value
+
+
+def _check_text(text: str) -> str:
+    if not is_printable(text):
+        raise ValueError(f"it contains {printable(text)[:60]!r}, which cannot be printed")
+    return text
 
 
 # -- arrays ------------------------------------------------------------------------------------------------------
@@ -151,7 +174,7 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray], about: dict[str, Any
     """Write named arrays, and the JSON object `about`, to one safetensors file."""
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     # One metadata entry: their order is not fixed.
-    metadata = {"vfpilco": json.dumps({"format": FORMAT, **about, "checksum": BLANK})}
+    metadata = {"vfpilco": json.dumps({"format": FORMAT, **_texts(about, printable), "checksum": BLANK})}
     write_file(path, add_checksum(save(contiguous, metadata)))
 
 
@@ -160,17 +183,17 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     content = read_file(path)
     try:
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-        about = json.loads(header["__metadata__"]["vfpilco"])
+        about = plain_json(header["__metadata__"]["vfpilco"])
         if about.pop("format") not in READABLE:
             raise ValueError(f"this version reads format {_listed()}")
         verify_checksum(content, about.pop("checksum", None))
         return load(content), about
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (SafetensorError, *DATA_ERRORS) as error:
         raise Damaged(f"{path} is damaged or was not written by vfpilco ({_reason(error)})") from error
 
 
 def _listed() -> str:
-    return " and ".join(map(str, READABLE))
+    return f"{', '.join(map(str, READABLE[:-1]))} and {READABLE[-1]}"
 
 
 def _reason(error: Exception) -> str:

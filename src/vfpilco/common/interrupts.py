@@ -11,6 +11,11 @@ def request() -> None:
     _requested = True
 
 
+def requested() -> bool:
+    """Whether a stop was requested."""
+    return _requested
+
+
 def check() -> None:
     """Raise `KeyboardInterrupt` if a stop was requested.
 

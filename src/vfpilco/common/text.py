@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def count(number: int, thing: str) -> str:
@@ -29,3 +32,13 @@ def seconds(value: float, digits: int = 4) -> str:
 def short(cost: float) -> str:
     """A cost with as many digits as are meaningful."""
     return f"{cost:.1f}" if abs(cost) >= 10 else f"{cost:.3g}"
+
+
+def printable(text: str) -> str:
+    """The same text with control characters, such as those of a terminal, and lone surrogates written out."""
+    return UNPRINTABLE.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def is_printable(text: str) -> bool:
+    """Whether a text has neither control characters nor lone surrogates."""
+    return UNPRINTABLE.search(text) is None

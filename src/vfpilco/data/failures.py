@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vfpilco.common.errors import UserError
+from vfpilco.common.errors import NOT_STOPPED, UserError
 from vfpilco.data.trial import Trial
 
 
@@ -19,6 +19,12 @@ class PlantError(UserError):
     def __init__(self, message: str, partial: Trial | None = None) -> None:
         super().__init__(message)
         self.partial = partial
+
+
+class NotStopped(PlantError):
+    """The machine could not be stopped and has to be stopped by hand; on the command line the exit code is 3."""
+
+    exit_code = NOT_STOPPED
 
 
 class Interrupted(KeyboardInterrupt):

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from vfpilco.common.errors import UserError
+
 Record = TypeVar("Record")
 
 
@@ -34,5 +36,5 @@ def from_json_types(data: Any, cls: type[Record]) -> Record:
     """The record of class `cls` in a dictionary; a `ValueError` says which entry has the wrong type."""
     try:
         return msgspec.convert(data, cls)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UserError, RecursionError, OverflowError) as error:
         raise ValueError(str(error)) from error

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
+LARGEST = 1e15
+"""No measurement, input or time is larger: their squares are still numbers, in float32 too."""
+
 
 @dataclass(frozen=True)
 class Trial:

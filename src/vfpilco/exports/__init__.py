@@ -1,4 +1,4 @@
-"""A learned policy for programs that do not use this package: C99, an Arduino library, ONNX or NumPy.
+"""A learned policy for programs that do not use this package: C99, Arduino library, FMU, ONNX or NumPy.
 
 `exported.py` collects what is exported, `targets.py` lists the forms of export. Each form is written from two things: a
 `Memory`, which says what is remembered and how x* is computed from it, and chains of layers, which compute the inputs
@@ -52,8 +52,8 @@ def export(
 
     Args:
         run: The run folder.
-        to: The form of export: "c" (C99), "arduino" (an Arduino library), "onnx" (an ONNX model) or "numpy" (a Python
-            file that needs NumPy only).
+        to: The form of export: "c" (C99), "arduino" (an Arduino library), "fmu" (an FMI 2 co-simulation FMU), "onnx"
+            (an ONNX model) or "numpy" (a Python file that needs NumPy only).
         out: A new or empty folder for the export. It appears when it is complete.
         trial: The trial whose policy is exported; the last one if not given.
         precision: "double", or "float" for hardware without double; double if not given, for "arduino" float.

@@ -17,7 +17,7 @@ FLAGS = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic")
 COMPILERS = ("cc", "gcc", "clang")
 
 
-def compiler() -> list[str]:
+def compiler(purpose: str = "Checking an export in C") -> list[str]:
     """The command of the C compiler: that of the environment variable CC, or the first one found."""
     named = os.environ.get("CC", "")
     commands = [named.split()] if named.split() else [[name] for name in COMPILERS]
@@ -25,9 +25,7 @@ def compiler() -> list[str]:
         if shutil.which(command[0]):
             return command
     tried = " or ".join(" ".join(command) for command in commands)
-    raise UserError(
-        f"Checking an export in C needs a compiler, and {tried} was not found: install one, or name it in CC."
-    )
+    raise UserError(f"{purpose} needs a compiler, and {tried} was not found: install one, or name it in CC.")
 
 
 class Program:

@@ -47,10 +47,11 @@ def _usage(exported: Exported, target: Target, precision: Precision) -> str:
     sample = "" if exported.reference is None else ', "sample": np.array([0])'
     return fill(
         target.usage,
-        **names(exported.prefix, short=target is not TARGETS["arduino"]),
+        **names(exported.prefix, short=target is TARGETS["c"]),
         footprint=_footprint(exported, precision),
         boards=boards(exported, precision),
         avr=avr_sentence(exported),
+        sampling_time=repr(exported.sampling_time),
         rows=exported.memory.rows,
         columns=exported.memory.columns,
         inputs=inputs,

@@ -10,6 +10,7 @@ import numpy as np
 
 from vfpilco.common.errors import UserError
 from vfpilco.exports.compiled import Program, compiler
+from vfpilco.plants.fmu import library
 
 Trials = list[np.ndarray]
 
@@ -32,6 +33,34 @@ def run_c(folder: Path, trials: Trials) -> Answers:
 def run_arduino(folder: Path, trials: Trials) -> Answers:
     """Compile the source of the library for this computer and run it; the duration of a step is another on a board."""
     return Answers(run_c(folder / "src", trials).inputs)
+
+
+def run_fmu(folder: Path, trials: Trials) -> Answers:
+    """Run the FMU with FMPy: set the measurements, get the inputs, and step to the next sample."""
+    fmpy = library()
+    (file,) = folder.glob("*.fmu")
+    description = fmpy.read_model_description(str(file))
+    reals = [v for v in description.modelVariables if v.type == "Real"]
+    measured, applied = ([v.valueReference for v in reals if v.causality == what] for what in ("input", "output"))
+    sampling_time, answers = description.defaultExperiment.stepSize, []
+    with tempfile.TemporaryDirectory(prefix="vfpilco-") as place:
+        fmpy.extract(str(file), place)
+        fmu = fmpy.instantiate_fmu(place, description, "CoSimulation")
+        for i, trial in enumerate(trials):
+            if i:
+                fmu.reset()
+            fmu.setupExperiment(startTime=0.0)
+            fmu.enterInitializationMode()
+            fmu.exitInitializationMode()
+            rows = []
+            for sample, values in enumerate(trial):
+                fmu.setReal(measured, values.tolist())
+                rows.append(fmu.getReal(applied))
+                fmu.doStep(sample * float(sampling_time), float(sampling_time))
+            answers.append(np.array(rows, dtype=float))
+        fmu.terminate()
+        fmu.freeInstance()
+    return Answers(answers)
 
 
 def run_numpy(folder: Path, trials: Trials) -> Answers:

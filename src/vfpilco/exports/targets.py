@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from vfpilco.common.errors import UserError, unknown
-from vfpilco.exports import arduino, boards, c, compiled, numpy_file, onnx_graph, onnx_model, runners
+from vfpilco.exports import arduino, boards, c, compiled, fmu, numpy_file, onnx_graph, onnx_model, runners
 from vfpilco.exports.exported import Exported
 from vfpilco.exports.prefix import check_prefix
 from vfpilco.exports.text import DTYPES, Precision
+from vfpilco.plants.fmu import library
 
-Form = Literal["c", "arduino", "onnx", "numpy"]
+Form = Literal["c", "arduino", "fmu", "onnx", "numpy"]
 """The names of the forms of export."""
 
 
@@ -49,6 +50,7 @@ TARGETS: dict[Form, Target] = {
         prefix=True,
         notes=boards.notes,
     ),
+    "fmu": Target(fmu.files, "usage-fmu.md", fmu.require_compiler, library, runners.run_fmu, prefix=True),
     "onnx": Target(onnx_model.files, "usage-onnx.md", onnx_graph.library, runners.onnx_runtime, runners.run_onnx),
     "numpy": Target(numpy_file.files, "usage-numpy.md", lambda: None, lambda: None, runners.run_numpy, ("double",)),
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from vfpilco.common.errors import UserError
+from vfpilco.common.errors import DATA_ERRORS, UserError
 from vfpilco.machines import load
 from vfpilco.storage.header import RunHeader
 from vfpilco.storage.runfolder import CHECKPOINT, RunFolder
@@ -59,7 +59,7 @@ def summary(folder: RunFolder) -> RunSummary:
         return dataclasses.replace(row, state=state)
     except UserError as error:
         return dataclasses.replace(row, problem=str(error))
-    except (OSError, KeyError, TypeError, ValueError) as error:
+    except (OSError, *DATA_ERRORS) as error:
         return dataclasses.replace(row, problem=f"{folder.path} does not hold a run of this version ({error}).")
 
 
@@ -73,7 +73,8 @@ def _unfinished(folder: RunFolder, header: RunHeader, done: int) -> Literal["int
 def task_of(folder: RunFolder, given: str | None = None) -> Task:
     """The task of a run: the one that is given, or a built-in one, or the one in the file it was started with.
 
-    A task's file is executed. One inside a run's folder is not: a folder may come from anywhere.
+    A task's file is executed. One that only the folder names is executed if the user has run it before: a folder may
+    come from anywhere.
     """
     header = folder.header()
     name, file = header.task.name, header.task_file
@@ -81,16 +82,31 @@ def task_of(folder: RunFolder, given: str | None = None) -> Task:
         task = load.load(given)
         if task.name != name:
             raise UserError(f"{folder.path} is a run of task {name!r}, not of {task.name!r}: name the right file.")
-        return task
-    if file is None:
-        if name in load.names():
-            return load.load(name)
+    elif file is not None:
+        try:
+            task = taskfile.load_known(file)
+        except UserError as error:
+            raise UserError(f"{folder.path} holds no program: {error}") from error
+    elif name in load.names():
+        task = load.load(name)
+    else:
         raise UserError(f"{folder.path} is of a task {name!r} that was made in Python: name its file with --task.")
-    if Path(file).resolve().is_relative_to(folder.path.resolve()):
-        raise UserError(f"The task of {folder.path} would be a file in that folder, {file}: name it with --task.")
-    if not Path(file).is_file():
-        raise UserError(f"The task of {folder.path} was in {file}, which does not exist: name its file with --task.")
-    return taskfile.load(file)
+    if not _same_machine(task, header):
+        raise UserError(f"{folder.path} is a run of a machine with other positions or inputs than task {task.name!r}.")
+    return task
+
+
+def built_in(name: str | None, header: RunHeader) -> Task | None:
+    """The built-in task called `name`, if there is one and its machine has the positions and inputs of a run."""
+    if name not in load.names():
+        return None
+    task = load.load(name)
+    return task if _same_machine(task, header) else None
+
+
+def _same_machine(task: Task, header: RunHeader) -> bool:
+    ours, theirs = (([p.name for p in of.positions], [i.name for i in of.inputs]) for of in (task.machine, header.task))
+    return ours == theirs
 
 
 def open_run(path: str | Path, given: str | None = None) -> tuple[RunFolder, Task]:
@@ -99,14 +115,24 @@ def open_run(path: str | Path, given: str | None = None) -> tuple[RunFolder, Tas
     return RunFolder(path, task.settings), task
 
 
-def on_plant(task: Task, address: str | None, folder: RunFolder | None, say: Callable[[str], None]) -> Task:
-    """The task with another plant: the one that is given, or the one that a run remembers."""
-    if address is not None:
-        return dataclasses.replace(task, plant=address)
-    plant = None if folder is None else folder.header().plant
+def on_plant(task: Task, address: str | None, folder: RunFolder | None, agreed: Callable[[str], bool]) -> Task:
+    """The task with another plant: the one that is given, or the one that a run was made with.
+
+    Args:
+        task: The task.
+        address: The plant that the user gave.
+        folder: The run, if there is one.
+        agreed: Asks the user whether a plant that only the folder names may be used.
+
+    Raises:
+        UserError: If the user does not agree.
+    """
+    plant = address or (None if folder is None else folder.header().plant)
     if plant is None:
         return task
-    if plant.startswith("gym:") and ":" in plant[4:]:  # Gymnasium would import a module that the folder names
-        raise UserError(f"The run was made with the plant {plant[:200]}: name it with --plant, if you trust it.")
-    say(f"The plant is {plant[:200]}, as it was for this run.")
+    if address is None and not agreed(plant):
+        raise UserError(
+            f"The run was made with the plant {plant[:200]}: a run folder does not decide what is driven, so name it "
+            f"with --plant {plant[:200]}"
+        )
     return dataclasses.replace(task, plant=plant)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
 from vfpilco.common.components import describe, rebuild
+from vfpilco.data.records import from_json_types
 from vfpilco.model.evidence import Hyperparameters, initial
 from vfpilco.model.kernels import SE, Kernel, Linear, Poly, Product, Sum
 from vfpilco.model.kernels.expression import parse
@@ -17,6 +19,15 @@ from vfpilco.model.posterior import Posterior
 KERNELS: dict[str, type] = {cls.__name__: cls for cls in (SE, Linear, Poly, Product, Sum)}
 """The classes of kernels that a file may name."""
 ARRAYS = ("z", "a", "w", "y_scale")
+
+
+@dataclass(frozen=True)
+class _About:
+    """What a file says about a model apart from its kernel."""
+
+    points: int
+    score: list[float]
+    remarks: list[str]
 
 
 def to_arrays(model: Model) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -47,12 +58,28 @@ def from_arrays(arrays: dict[str, np.ndarray], about: dict[str, Any], known: dic
     else:
         kernel, kinds = rebuild(about["kernel"], {**KERNELS, **(known or {})}), tuple(about["kinds"])
         names = None
+    _check(arrays, about, kinds)
     like = initial(kernel, np.ones((1, arrays["z"].shape[2])), kinds).centre
     paths, structure = jax.tree_util.tree_flatten_with_path(like)
     names = names or [jax.tree_util.keystr(path).lstrip(".") for path, _ in paths]
+    joints = len(arrays["y_scale"])
+    if any(arrays[name].shape != (joints, *np.shape(leaf)) for name, (_, leaf) in zip(names, paths, strict=True)):
+        raise ValueError("its hyperparameters have other shapes than those of its kernel")
     theta: Hyperparameters = structure.unflatten([arrays[name] for name in names])
     posterior = Posterior(kernel, theta.kernel, *(arrays[name] for name in ARRAYS))  # pyright: ignore
     return Model(kernel, kinds, theta, posterior, about["points"], tuple(about["score"]), tuple(about["remarks"]))
+
+
+def _check(arrays: dict[str, np.ndarray], about: dict[str, Any], kinds: tuple[str, ...]) -> None:
+    """Raise a `ValueError` if the arrays of a model do not fit each other."""
+    from_json_types(about, _About)
+    z, a, w, y_scale = (arrays[name] for name in ARRAYS)
+    if z.ndim != 3 or w.ndim != 3 or a.shape != z.shape[:2] or w.shape[:2] != a.shape or y_scale.shape != z.shape[:1]:
+        raise ValueError(f"its arrays have the shapes {z.shape}, {a.shape}, {w.shape} and {y_scale.shape}")
+    if not z.size or z.shape[2] != len(kinds) or any(array.dtype.kind != "f" for array in arrays.values()):
+        raise ValueError("it has no points, or points of another size")
+    if any(np.isnan(array).any() for array in arrays.values()):
+        raise ValueError("it has values that are not numbers")
 
 
 def _names_of_format_3(kernel: Kernel, prefix: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vfpilco.common.errors import UserError
+from vfpilco.plants.fmu import open_fmu
 from vfpilco.plants.gym import Environment, GymPlant, make
 from vfpilco.plants.tcp import RemotePlant
 from vfpilco.tasks.plant import Plant
@@ -30,4 +31,6 @@ def find(task: Task) -> Plant:
         return RemotePlant.connect(plant, task)
     if scheme == "gym":
         return GymPlant(make(name), task)
-    raise UserError(f"There is no plant at {plant[:200]!r}: give tcp://host:port or gym:ID.")
+    if scheme == "fmu":
+        return open_fmu(name, task)
+    raise UserError(f"There is no plant at {plant[:200]!r}: give tcp://host:port, gym:ID or fmu:FILE.")

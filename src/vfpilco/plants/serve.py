@@ -11,8 +11,11 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import select
+import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,6 +28,9 @@ except ModuleNotFoundError:  # Without NumPy a plant receives its inputs as a li
 PROTOCOL, VERSION = "vfpilco-plant", 1
 LONGEST = 4096  # The most bytes that a line may have, including its line feed.
 HELLO = 5.0  # Seconds that a learner has to send its hello.
+ATTEMPTS, PAUSE, GIVE_UP = 5, 0.1, 2.0  # To stop a machine: how often, with which pause, no more after so many seconds.
+LONGEST_STOP = 10.0  # Seconds after which a signal interrupts even a stop, because it does not return.
+SIGNALS, BY_HAND = ("SIGINT", "SIGTERM", "SIGHUP"), "STOP THE MACHINE BY HAND"
 
 
 def serve(
@@ -36,13 +42,13 @@ def serve(
     sampling_time: float,
     address: str = "127.0.0.1:5555",
     patience: float = 1.0,
+    realtime: bool = False,
     say: Callable[[str], None] = lambda line: print(line, flush=True),
 ) -> None:
     """Serve a plant until Ctrl-C, to one learner at a time.
 
-    The plant is stopped when the learner asks for it, when the learner disconnects, and when no input arrives for
-    `patience` seconds during a trial. There is no password: use an address that others can reach only on a network
-    that you trust.
+    The plant is stopped when the learner asks for it or disconnects, when no input arrives for `patience` seconds in a
+    trial, and when the program ends. There is no password: let others reach the address only on a network you trust.
 
     Args:
         plant: Any object with the methods `reset(seed)`, `step(u)` and `stop()`.
@@ -52,11 +58,13 @@ def serve(
         sampling_time: Seconds between samples.
         address: `host:port` to listen on; port 0 takes a free one.
         patience: Seconds without an input during a trial after which the plant is stopped.
+        realtime: Let every step take a sampling time: for a simulated plant, which does not wait by itself.
         say: Called with every line of output, the first of which has the address.
 
     Raises:
         ValueError: If the address is invalid.
         OSError: If it cannot be listened on.
+        Unstoppable: If the plant could not be stopped at the end.
 
     Example:
         >>> serve(  # doctest: +SKIP
@@ -69,12 +77,132 @@ def serve(
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family) as listener:
         say(f"plant on tcp://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}")
-        server = Server(plant, hello, patience, say)
-        try:
+        server = Server(plant, hello, patience, realtime, say)
+
+        def work() -> None:
             while True:
                 server.serve_next(listener)
+
+        server.motion.drive(lambda: certainly(work, lambda: server.end("the plant's program ends")))
+
+
+class Unstoppable(Exception):
+    """The machine could not be stopped."""
+
+
+def certainly(work: Callable[[], Any], afterwards: Callable[[], Any]) -> Any:
+    """The result of `work`; `afterwards` runs however it ends, perhaps twice.
+
+    One `finally` is not enough: an exception from outside, such as an interrupt, may hit its first instruction.
+    """
+    try:
+        try:
+            return work()
         finally:
-            server.end("the plant's program ends")
+            afterwards()
+    finally:
+        afterwards()
+
+
+class Motion:
+    """A machine that may move: whatever happens while it is driven, it is stopped afterwards.
+
+    Signals that end programs interrupt the work; then they wait until the machine has been stopped.
+    """
+
+    def __init__(self, stop: Callable[[], Any]) -> None:
+        self.stop_machine = stop
+        self.moving = False  # Set before it can move, cleared after it was stopped.
+        self.failure: Unstoppable | None = None
+        self.interruption: BaseException | None = None  # What a signal has raised.
+        self.stopping, self.raised = math.inf, -math.inf  # Since when it is being stopped; when a signal raised.
+        self.handlers, self.pending = {}, []  # By signal what it did before; signals that wait.
+
+    def drive(self, work: Callable[[], Any]) -> Any:
+        """The result of `work`, which moves the machine; `Unstoppable` if it could not be stopped afterwards."""
+
+        def held() -> Any:
+            self.hold_signals()
+            return certainly(work, self.stop)
+
+        return certainly(held, self.release_signals)
+
+    def begin(self) -> None:
+        """From now on it may move."""
+        self.moving, self.failure = True, None
+
+    def stop(self) -> None:
+        """Stop the machine if it moves, with several attempts; signals wait until that is done."""
+        begun, attempts = time.monotonic(), 0
+        try:
+            while self.moving and self.failure is None:
+                self.stopping = begun
+                try:
+                    self.stop_machine()
+                    self.moving = False
+                except BaseException as error:  # Whatever it is: nothing is more important than the next attempt.
+                    attempts += 1
+                    if attempts == ATTEMPTS or time.monotonic() - begun > GIVE_UP:
+                        self.failure = Unstoppable(f"{BY_HAND}: it could not be stopped ({described(error)})")
+                        self.failure.__cause__ = error
+                    time.sleep(PAUSE)
+        finally:
+            self.stopping = math.inf
+        if self.failure is not None:
+            raise self.failure
+
+    def check(self) -> None:
+        """Raise `KeyboardInterrupt` if a signal has interrupted the work and the work has ignored that."""
+        if self.interruption is not None:
+            raise KeyboardInterrupt
+
+    def hold_signals(self) -> None:
+        """Receive signals from now on, if this is the main thread: only that one can."""
+        if threading.current_thread() is threading.main_thread():
+            for number in (getattr(signal, name) for name in SIGNALS if hasattr(signal, name)):
+                handler = signal.getsignal(number)
+                if handler not in (None, signal.SIG_IGN):
+                    self.handlers[number] = handler  # First: what is restored may not have been changed yet.
+                    signal.signal(number, self.receive)
+
+    def receive(self, number: int, frame: Any) -> None:
+        """Interrupt the work, unless the machine is being stopped already, or is about to be."""
+        now = time.monotonic()
+        if 0 <= now - self.stopping < LONGEST_STOP or now - self.raised < PAUSE:
+            self.pending.append(number)
+            return
+        self.raised = now
+        try:
+            if not callable(self.handlers[number]):  # It would end the program at once.
+                self.pending.append(number)
+                raise KeyboardInterrupt
+            self.handlers[number](number, frame)
+        except BaseException as error:
+            self.interruption = error
+            raise
+        self.raised = -math.inf  # The program's own handler only took note of it.
+
+    def honour_signals(self) -> None:
+        """Do what the signals ask for that have been waiting."""
+        for _ in range(len(self.pending)):
+            number = self.pending.pop(0)
+            if self.moving and not callable(signal.getsignal(number)):
+                os.write(2, f"{BY_HAND}\n".encode())  # This is the last chance to say so.
+            signal.raise_signal(number)
+
+    def release_signals(self) -> None:
+        """Let signals do what they did before."""
+        for number in list(self.handlers):
+            signal.signal(number, self.handlers[number])
+            del self.handlers[number]
+        self.honour_signals()
+
+
+def described(error: BaseException) -> str:
+    """The type and the message of an exception, which may fail to give one."""
+    with contextlib.suppress(Exception):
+        return f"{type(error).__name__}: {error}"
+    return type(error).__name__
 
 
 class Refused(Exception):
@@ -82,17 +210,20 @@ class Refused(Exception):
 
 
 class Server:
-    """Serves one learner at a time, and makes sure that the plant never moves without one."""
+    """Serves one learner at a time; the plant never moves without one."""
 
-    def __init__(self, plant: Any, hello: dict[str, Any], patience: float, say: Callable[[str], None]) -> None:
-        self.plant, self.hello, self.patience, self.say = plant, hello, patience, say
+    def __init__(
+        self, plant: Any, hello: dict[str, Any], patience: float, realtime: bool, say: Callable[[str], None]
+    ) -> None:
+        self.plant, self.hello, self.patience, self.realtime, self.say = plant, hello, patience, realtime, say
+        self.motion = Motion(plant.stop)
         self.learner: socket.socket | None = None
-        self.buffer = b""
-        self.greeted = self.moving = False
         self.deadline: float | None = None
+        self.buffer, self.greeted = b"", False
 
     def serve_next(self, listener: socket.socket) -> None:
         """Wait for data, for a learner or for the deadline, and handle it."""
+        self.motion.check()
         waiting = None if self.deadline is None else max(self.deadline - time.monotonic(), 0)
         sockets = [listener] if self.learner is None else [listener, self.learner]
         ready, _, _ = select.select(sockets, [], [], waiting)
@@ -135,10 +266,10 @@ class Server:
         """Fulfil the request in a line; any error stops the plant and closes the connection."""
         try:
             self.fulfil(parse(line))
-        except Refused as problem:
-            self.refuse(str(problem))
-        except Exception as error:  # raised by the plant
-            self.refuse(f"{type(error).__name__}: {error}")
+        except BaseException as error:  # of any kind: it may come from the plant
+            if isinstance(error, KeyboardInterrupt) or error is self.motion.interruption:
+                raise
+            self.refuse(str(error) if isinstance(error, Refused) else described(error))
 
     def fulfil(self, request: dict[str, Any]) -> None:
         """Do what a request asks for, and answer it."""
@@ -150,15 +281,22 @@ class Server:
         elif type(number) is not int:
             raise Refused("a request must have an id, an integer")
         elif kind == "reset":
-            self.moving, self.deadline = True, None
-            self.answer(number, self.plant.reset(seed(request.get("seed"))))
+            self.motion.begin()
+            self.deadline = None
+            positions = self.plant.reset(seed(request.get("seed")))
+            self.due = time.monotonic()
+            self.answer(number, positions)
         elif kind == "step":
-            if not self.moving:
+            if not self.motion.moving:
                 raise Refused("a step needs a reset before it")
-            self.answer(number, self.plant.step(vector(self.inputs(request.get("inputs")))))
+            positions = self.plant.step(vector(self.inputs(request.get("inputs"))))
+            if self.realtime:  # Counted from the last sample, so that delays do not add up.
+                self.due = max(self.due + self.hello["sampling_time"], time.monotonic())
+                time.sleep(max(self.due - time.monotonic(), 0))
+            self.answer(number, positions)
         elif kind == "stop":
-            self.plant.stop()
-            self.moving, self.deadline = False, None
+            self.stop()
+            self.deadline = None
             self.send({"type": "stopped", "id": number})
         elif kind == "bye":
             self.end("the learner said bye")
@@ -212,37 +350,20 @@ class Server:
 
     def rest(self) -> None:
         """Stop the plant if it moves."""
-        if not self.moving:
-            return
-        self.moving = False
-        try:
-            self.plant.stop()
-        except Exception as error:
-            self.say(f"THE PLANT COULD NOT BE STOPPED ({type(error).__name__}: {error}): stop it by hand")
-        else:
-            self.say("plant stopped")
-
-
-class Paced:
-    """A simulated plant that takes as long for a step as a real one."""
-
-    def __init__(self, plant: Any, sampling_time: float) -> None:
-        self.plant, self.sampling_time, self.due = plant, sampling_time, 0.0
-
-    def reset(self, seed: int) -> Sequence[float]:
-        positions = self.plant.reset(seed)
-        self.due = time.monotonic()
-        return positions
-
-    def step(self, u: Sequence[float]) -> Sequence[float]:
-        positions = self.plant.step(u)
-        # Counted from the last sample, so that delays do not add up; but a missed sample is not caught up with.
-        self.due = max(self.due + self.sampling_time, time.monotonic())
-        time.sleep(max(self.due - time.monotonic(), 0))
-        return positions
+        with contextlib.suppress(Unstoppable):
+            if self.motion.moving:
+                self.stop()
+                self.say("plant stopped")
 
     def stop(self) -> None:
-        self.plant.stop()
+        """Stop the plant, also if it does not move; then do what signals ask for that arrived meanwhile."""
+        self.motion.begin()
+        try:
+            self.motion.stop()
+        except Unstoppable as problem:
+            self.say(str(problem))
+            raise
+        self.motion.honour_signals()
 
 
 def prepare(learner: socket.socket, patience: float) -> None:
@@ -257,13 +378,11 @@ def prepare(learner: socket.socket, patience: float) -> None:
 
 def parse(line: bytes) -> dict[str, Any]:
     """The JSON object in a line."""
-    try:
+    with contextlib.suppress(ValueError, RecursionError):
         request = json.loads(line.decode())
-    except (ValueError, RecursionError):
-        request = None
-    if not isinstance(request, dict):
-        raise Refused("a line must be one JSON object in UTF-8")
-    return request
+        if isinstance(request, dict):
+            return request
+    raise Refused("a line must be one JSON object in UTF-8")
 
 
 def seed(value: Any) -> int:

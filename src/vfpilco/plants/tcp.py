@@ -164,6 +164,16 @@ class RemotePlant:
                     raise PlantError(f"{problem} {unknown}") from problem
             time.sleep(RETRY)
 
+    def stop_aside(self) -> None:
+        """Stop the plant over a second connection, while another thread waits for an answer on the first one."""
+        if self.wire is not None:
+            self.wire.shut()  # The other thread no longer waits, and the plant accepts a new learner.
+        expected = self.expected
+        names = expected.positions, expected.inputs, expected.limits
+        with RemotePlant(self.address, *names, expected.sampling_time, self.timeouts) as second:
+            second.moving = True
+            second.stop()
+
     def close(self) -> None:
         """Disconnect, so that others can use the plant."""
         if self.wire is not None:

@@ -69,6 +69,11 @@ class Wire:
             return False
         return False
 
+    def shut(self) -> None:
+        """End the connection, also for a thread that is waiting on it."""
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         """Close the connection."""
         with contextlib.suppress(OSError):

@@ -41,6 +41,14 @@ class PolicyInputs:
     turns: tuple[tuple[float, float], ...] = ()
     """Between which angles every pair of sine and cosine starts out; full turns if not given."""
 
+    def __post_init__(self) -> None:
+        for name in ("scale", "limits"):
+            given = getattr(self, name)
+            if isinstance(given, tuple | list):  # arrays belong to compiled code
+                values = np.asarray(given, dtype=float)
+                if not values.size or not np.all((values > 0) & (values < np.inf)):
+                    raise UserError(f"The {name} of a policy must be positive numbers, got {given}.")
+
     def arrays(self, dtype: Any) -> PolicyInputs:
         """Units and limits as arrays; where a policy starts out is left out."""
         return PolicyInputs(jnp.asarray(self.scale, dtype), jnp.asarray(self.limits, dtype), self.circle)
@@ -122,6 +130,10 @@ class BoundPolicy(Policy):
     def bind(self: Bound, inputs: PolicyInputs) -> Bound:
         """The same policy for a machine."""
         return dataclasses.replace(self, bound=inputs)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of its parameters, which are checked when a policy is read; empty if they are not known."""
+        return {}
 
     def dropout(self, key: Array, particles: int, rate: Any, dtype: Any) -> Array | None:
         """No dropout."""

@@ -12,10 +12,10 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from vfpilco.common.components import classes, describe, rebuild
-from vfpilco.common.errors import UserError
+from vfpilco.common.errors import DATA_ERRORS, UserError
 from vfpilco.common.files import Damaged, read_arrays, write_arrays
 from vfpilco.data.trial import unwrap
-from vfpilco.policy.base import Params, Policy, PolicyInputs
+from vfpilco.policy.base import BoundPolicy, Params, Policy, PolicyInputs
 from vfpilco.policy.format3 import policy_of_format_3
 from vfpilco.policy.limits import Slew
 from vfpilco.policy.mlp import MLP
@@ -131,12 +131,15 @@ class LearnedPolicy:
         try:
             params, about = read_arrays(Path(path))
             loaded = _rebuilt(params, about["vfpilco_policy"], {**COMPONENTS, **classes(*components)})
-            if not np.all(np.isfinite(loaded(np.zeros(loaded.measures)))):
-                raise ValueError("its inputs are not finite")
+            _check(loaded)
         except FileNotFoundError as error:
             raise UserError(f"There is no policy file {path}: learn one first.") from error
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except Damaged:
+            raise
+        except DATA_ERRORS as error:
             raise Damaged(f"{path} is not a policy of vfpilco or is damaged ({error})") from error
+        except UserError as error:
+            raise UserError(f"{path} cannot be used: {error}") from error
         loaded.reset()
         return loaded
 
@@ -147,3 +150,26 @@ def _rebuilt(params: Params, description: dict[str, Any], known: Mapping[str, ty
         description = policy_of_format_3(description)
     state, policy, slew = (rebuild(description[name], known) for name in ("state", "policy", "slew"))
     return LearnedPolicy(state, policy, params, reference, slew)
+
+
+def _check(loaded: LearnedPolicy) -> None:
+    """Raise a `ValueError` if the parts of a policy do not fit each other, before anything large is made."""
+    signals, inputs, reference = loaded.state.signals, loaded.policy.inputs, loaded.reference
+    expected = len(loaded.state.policy_kinds()) + (0 if reference is None else signals.d_q)
+    if (len(inputs.scale), len(inputs.limits)) != (expected, signals.d_u):
+        raise ValueError(f"it expects {len(inputs.scale)} numbers and gets {expected}")
+    if reference is not None and (reference.shape[1:] != (signals.d_q,) or not len(reference)):
+        raise ValueError(f"its reference has the shape {reference.shape}")
+    if loaded.slew is not None and len(loaded.slew.most) != signals.d_u:
+        raise ValueError(f"its slew limit is for {len(loaded.slew.most)} inputs, not {signals.d_u}")
+    shapes = loaded.policy.shapes() if isinstance(loaded.policy, BoundPolicy) else {}
+    found = {name: value.shape for name, value in loaded.params.items()}
+    if shapes and found != shapes:
+        raise ValueError(f"its arrays have the shapes {found}, not {shapes}")
+    arrays = [*loaded.params.values(), *([] if reference is None else [reference])]
+    if not all(array.dtype.kind in "fiu" and np.all(np.isfinite(array)) for array in arrays):
+        raise ValueError("its parameters are not finite numbers")
+    with np.errstate(all="ignore"):
+        u = loaded(np.zeros(loaded.measures))
+    if u.shape != (signals.d_u,) or not np.all(np.isfinite(u)):
+        raise ValueError("its inputs are not finite")

@@ -17,6 +17,10 @@ class Slew:
 
     most: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        if not all(0 <= most < float("inf") for most in self.most):
+            raise UserError(f"A slew limit must be positive, got {self.most}.")
+
     def __call__(self, u: Any, before: Any) -> Any:
         """The inputs (…, d_u) nearest to `u` that may follow those `before`; NumPy or JAX arrays."""
         xp = u.__array_namespace__()

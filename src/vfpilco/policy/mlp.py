@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,9 @@ from jaxtyping import Array, Float
 from vfpilco.common.checks import check_integer
 from vfpilco.policy.base import BoundPolicy, Params
 from vfpilco.policy.layers import Chains, Dense
+
+MOST = 10_000
+"""The most units of a layer."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +32,20 @@ class MLP(BoundPolicy):
     """Units of each of the two hidden layers."""
 
     def __post_init__(self) -> None:
-        check_integer("units", self.units, 1)
+        check_integer("units", self.units, 1, MOST)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        sizes = self._sizes
+        weights = {f"weight_{i}": pair for i, pair in enumerate(itertools.pairwise(sizes), start=1)}
+        return weights | {f"bias_{i}": (size,) for i, size in enumerate(sizes[1:], start=1)}
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [len(self.inputs.scale), self.units, self.units, len(self.inputs.limits)]
 
     def init(self, key: Array) -> Params:
         """Weights Gaussian with variance 1/fan-in, biases of the first layer spread, the last layer small."""
-        sizes = [len(self.inputs.scale), self.units, self.units, len(self.inputs.limits)]
+        sizes = self._sizes
         params: Params = {}
         for i, (n_in, n_out, gain) in enumerate(zip(sizes, sizes[1:], (1.0, 1.0, 0.5), strict=False), start=1):
             key, k_weight, k_bias = jax.random.split(key, 3)

@@ -16,6 +16,8 @@ from vfpilco.policy.layers import Basis, Chains, Dense
 
 WEIGHT_RATE = 0.1
 """Learning rate of a weight, relative to that of a gain."""
+MOST = 100_000
+"""The most basis functions."""
 FASTEST = 10.0
 """The largest multiplier of the learning rate of gains."""
 
@@ -33,7 +35,11 @@ class RBF(BoundPolicy):
     """How many basis functions it has."""
 
     def __post_init__(self) -> None:
-        check_integer("basis_functions", self.basis_functions, 1)
+        check_integer("basis_functions", self.basis_functions, 1, MOST)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        n, d_x, d_u = self.basis_functions, len(self.inputs.scale), len(self.inputs.limits)
+        return {"centers": (n, d_x), "log_lengthscales": (d_x,), "weights": (n, d_u)}
 
     def init(self, key: Array) -> Params:
         """Centers uniform over the scaled inputs (angles on the circle), unit lengthscales, weights u_max·U(-½, ½)."""
@@ -97,6 +103,9 @@ class LinearRBF(RBF):
         params, d = super().init(key), len(self.inputs.scale)
         params["log_lengthscales"] = np.full(d, np.log(max(1.0, d / 8)) / 2)
         return {**params, "gains": np.zeros((d, len(self.inputs.limits)))}
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {**super().shapes(), "gains": (len(self.inputs.scale), len(self.inputs.limits))}
 
     def unlimited(self, params: Params, x: Float[Any, "*M d_x"], keep: Any) -> Float[Any, "*M d_u"]:
         scaled = x / x.__array_namespace__().asarray(self.inputs.scale, dtype=x.dtype)

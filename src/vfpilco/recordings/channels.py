@@ -10,15 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from vfpilco.common.errors import UserError, unknown
+from vfpilco.common.units import UNITS, converted
 from vfpilco.tasks.machine import Input, Position
 from vfpilco.tasks.task import Task
 
 SECONDS = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "millis": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6}
 SECONDS |= {"micros": 1e-6, "ns": 1e-9}
 """The length of a unit of time."""
-UNITS: dict[str, tuple[str, float]] = dict.fromkeys(("deg", "°", "degree", "degrees"), ("rad", np.pi / 180))
-UNITS |= {"mm": ("m", 1e-3), "cm": ("m", 1e-2), "mV": ("V", 1e-3), "mA": ("A", 1e-3), "mN": ("N", 1e-3)}
-"""Units that are converted to another one."""
 TIME = re.compile(r"(t|time|times|time[ _-]?stamp|elapsed|seconds|millis|micros)([ _]?(?:s|sec|ms|us|µs|μs|ns))?", re.I)
 INPUT = re.compile(r"(u\d*|u_.*|input.*|volt.*|current.*|torque.*|force.*|cmd.*|command.*|control.*|pwm.*)", re.I)
 ANGLE = re.compile(r"(.*angle.*|alpha.*|beta.*|theta.*|phi.*|psi.*|.*pendulum.*|.*pole.*|joint.*)", re.I)
@@ -133,11 +131,6 @@ def guess(names: Sequence[str], positions: Sequence[str], inputs: Sequence[str],
         tuple(Position(p, _base(units.get(p.lower())), _is_angle(p, units, given)) for p in positions),
         tuple(Input(i, _base(units.get(i.lower())), np.inf) for i in inputs),
     )
-
-
-def converted(unit: str) -> tuple[str, float]:
-    """The unit that a unit is converted to, and the factor; the unit itself and 1 if it is not converted."""
-    return UNITS.get(unit) or UNITS.get(unit.lower()) or (unit, 1.0)
 
 
 def _base(unit: str | None) -> str:

@@ -9,15 +9,24 @@ import numpy as np
 
 from vfpilco.common.errors import UserError
 from vfpilco.common.text import count, seconds
+from vfpilco.common.units import converted
 from vfpilco.data.trial import Trial
-from vfpilco.recordings.channels import Channels, columns_of, converted, split_unit, time_column
+from vfpilco.recordings.channels import Channels, columns_of, split_unit, time_column
 from vfpilco.recordings.findings import Finding, Findings, worst
 from vfpilco.recordings.formats import read_file
 from vfpilco.recordings.formats.base import Columns, renamed
 from vfpilco.recordings.splitting import Parts, parts
 from vfpilco.recordings.table import Table, decimals
 from vfpilco.recordings.times import check_repeated, check_times, to_seconds
-from vfpilco.recordings.values import check_constant, check_degrees, check_input, check_width, to_numbers, unwrapped
+from vfpilco.recordings.values import (
+    check_constant,
+    check_degrees,
+    check_input,
+    check_plausible,
+    check_width,
+    to_numbers,
+    unwrapped,
+)
 from vfpilco.tasks.task import Task
 
 
@@ -166,8 +175,11 @@ def _values(table: Table, channels: Channels, findings: Findings) -> tuple[np.nd
             findings.add("error", "text", table.header, sentence, name)
             columns.append(np.full(len(cells), np.nan))
         else:
-            last = i < len(channels.positions)
-            columns.append(factor * to_numbers(cells, table.lines, name, findings, last=last))
+            position = i < len(channels.positions)
+            column = factor * to_numbers(cells, table.lines, name, findings, last=position)
+            if position:
+                column = check_plausible(channels.positions[i], column, table.lines, findings)
+            columns.append(column)
         digits = decimals(cells) if table.printed else None
         resolution.append(0.0 if digits is None else factor * 10.0**-digits)
     return np.column_stack(columns), resolution

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from vfpilco.common.errors import UserError
 from vfpilco.common.files import Damaged, read_file
+from vfpilco.common.text import printable
 
 MOST_BYTES = 64 * 2**20
 """No recording of a trial is larger than this."""
@@ -143,7 +144,7 @@ def _text(path: Path, content: bytes) -> str:
     start = text[:100_000]
     if "\0" in text or sum(not (c.isprintable() or c in "\t\r\n\f\v") for c in start) > 0.01 * len(start):
         raise UserError(f"{path} is not text: {EXPECTED}.")
-    return text
+    return re.sub(r"[^\t\r\n]+", lambda found: printable(re.sub(r"[\f\v]", " ", found[0])), text)
 
 
 def _separator(header: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vfpilco.common.text import readable
+from vfpilco.data.trial import LARGEST
 from vfpilco.recordings.channels import Channels
 from vfpilco.recordings.findings import Findings
 from vfpilco.recordings.table import number
@@ -26,7 +27,7 @@ def to_numbers(cells: list[str], lines: list[int], name: str, findings: Findings
     values = np.full(len(cells), np.nan)
     for i, cell in enumerate(cells):
         value = number(cell)
-        if value is not None and np.isfinite(value):
+        if value is not None and abs(value) < LARGEST:
             values[i] = value
         elif not last and i == len(cells) - 1:
             continue
@@ -39,9 +40,26 @@ def to_numbers(cells: list[str], lines: list[int], name: str, findings: Findings
             sentence = f"{name} is {cell[:40]!r}, which is not a number: {remedy}."
             findings.add("error", "not a number", lines[i], sentence, name)
         else:
-            sentence = f"{name} is {cell[:40]}, which is not finite: check the sensor, or cut the file here."
+            why = "too large to be a measurement" if np.isfinite(value) else "not finite"
+            sentence = f"{name} is {cell[:40]}, which is {why}: check the sensor, or cut the file here."
             findings.add("error", "not finite", lines[i], sentence, name)
     return values
+
+
+def check_plausible(position: Position, values: np.ndarray, lines: list[int], findings: Findings) -> np.ndarray:
+    """The values without those that no sensor can measure, which are reported."""
+    low, high = position.plausible_range
+    absurd = np.isfinite(values) & ~((low <= values) & (values <= high))
+    for i in np.flatnonzero(absurd):
+        findings.add(
+            "error",
+            "implausible",
+            lines[i],
+            f"{position.name} is {values[i]:.4g}, outside its plausible range {low:.4g} to {high:.4g}: check the "
+            "sensor, or cut the file here.",
+            position.name,
+        )
+    return np.where(absurd, np.nan, values)
 
 
 def check_width(rows: list[list[str]], lines: list[int], width: int, findings: Findings) -> None:

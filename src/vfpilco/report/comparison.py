@@ -61,7 +61,7 @@ def write_comparison(runs: Sequence[Path], studies: Sequence[Path], out: Path) -
 
 
 def _runs(folders: Sequence[Path]) -> list[dict[str, Any]]:
-    sources = [Source(RunFolder(folder), task_if_any(RunFolder(folder))[0]) for folder in folders]
+    sources = [Source(RunFolder(folder), task_if_any(RunFolder(folder))) for folder in folders]
     settings = [settings_text(source) for source in sources]
     names = list(dict.fromkeys(name for chosen in settings for name in chosen))
     # A run may be older than a setting: such a run does not make the setting differ.

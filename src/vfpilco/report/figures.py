@@ -12,8 +12,7 @@ from vfpilco.common.plotting import INPUT, MEASURED, PREDICTED, pyplot, save
 from vfpilco.report.picture import band
 from vfpilco.report.source import Source
 from vfpilco.storage.store import MODEL
-from vfpilco.tasks.task import Task
-from vfpilco.trials.learn import planned
+from vfpilco.trials.plan import dynamics_of
 
 
 def write_figures(source: Source, folder: Path, kind: str) -> list[Path]:
@@ -35,8 +34,9 @@ def write_figures(source: Source, folder: Path, kind: str) -> list[Path]:
     figures = {"cost": cost_figure(source)}
     for i, result in source.policies:
         figures[f"trial-{result.trial}"] = trajectory_figure(source, i)
-    if source.task is not None:
-        figures["one-step-errors"] = error_figure(source, source.task)
+    errors = one_step_errors_of(source)
+    if errors:
+        figures["one-step-errors"] = error_figure(source, errors)
     written = []
     for name, figure in figures.items():
         written.append(folder / f"{name}.{kind}")
@@ -84,28 +84,36 @@ def cost_figure(source: Source) -> Any:
     return figure
 
 
-def error_figure(source: Source, task: Task) -> Any:
-    """Box plots of the absolute one-step errors on every trial, by the model that had not seen it."""
+def one_step_errors_of(source: Source) -> dict[int, np.ndarray]:
+    """The errors of the model on every trial, which it had not seen; empty if only the task's file can tell them."""
     from vfpilco.model.diagnostics import one_step_errors
 
-    dynamics = planned(task, source.folder, source.header).dynamics
-    trials, errors = [], []
+    found = {}
     for i, result in source.policies:
         assert result.trial is not None
         model, _ = source.folder.artifact(MODEL, result.trial)
-        trials.append(str(result.trial))
-        errors.append(np.abs(one_step_errors(model, dynamics, source.trial(i))))
+        if source.settings is None or ("features" in model.kinds and source.machine.features is None):
+            return {}
+        found[result.trial] = one_step_errors(model, dynamics_of(source.settings, source.machine), source.trial(i))
+    return found
+
+
+def error_figure(source: Source, errors: dict[int, np.ndarray]) -> Any:
+    """Box plots of the absolute one-step errors on every trial, by the model that had not seen it."""
     shown = source.modelled
     figure, axes = pyplot().subplots(
         1, len(shown), figsize=(max(3.5, 1.8 * len(shown)), 2.4), constrained_layout=True, squeeze=False
     )
     for axis, i in zip(axes[0], shown, strict=True):
         boxes = axis.boxplot(
-            [e[:, i] for e in errors], patch_artist=True, flierprops={"markersize": 1.5}, medianprops={"color": "black"}
+            [np.abs(e[:, i]) for e in errors.values()],
+            patch_artist=True,
+            flierprops={"markersize": 1.5},
+            medianprops={"color": "black"},
         )
         for box in boxes["boxes"]:
             box.set(facecolor=PREDICTED, alpha=0.5)
-        axis.set_xticks(range(1, len(trials) + 1), trials)
+        axis.set_xticks(range(1, len(errors) + 1), [str(trial) for trial in errors])
         _label(axis, "trial", f"|error of {source.positions[i].name}| [{source.positions[i].unit}]")
     return figure
 

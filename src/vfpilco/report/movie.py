@@ -14,10 +14,7 @@ from vfpilco.common.errors import UserError
 from vfpilco.common.plotting import MEASURED, PREDICTED, pyplot, save
 from vfpilco.drawing.shapes import Scene, Shape
 from vfpilco.report.source import Source
-from vfpilco.report.trials import shown_particles
 
-GHOSTS = 6
-"""Particles drawn as faint machines behind a typical one."""
 EARLIER = 12
 """Earlier poses in a picture."""
 SURROUNDINGS = "#94a3b8"
@@ -146,20 +143,18 @@ def render(source: Source, index: int, out: Path, *, predicted: bool = True, fps
 def _film(source: Source, index: int, predicted: bool) -> Film:
     """The machine in an execution, and beside it its prediction if there is one and it is wanted."""
     result, trial = source.results[index], source.trial(index)
-    rollout = source.predicted(result) if predicted else None
-    real = source.scene(trial.evaluated)
+    scenes = source.scenes(index)
+    real, others = scenes.real, scenes.predicted if predicted else ()
     width, height = np.subtract(real.high, real.low)
-    columns = 1 if rollout is None else 2
+    columns = 2 if others else 1
     figure, axes = pyplot().subplots(1, columns, figsize=(4.2 * columns, 4.2 * height / width + 0.35), squeeze=False)
     figure.subplots_adjust(0.01, 0.02, 0.99, 0.9, wspace=0.03)
     name = "exploration" if result.trial is None else f"trial {result.trial}"
     stages = [Stage(axes[0, 0], real, [], MEASURED, f"{name}, on the machine")]
     samples = len(trial.q)
-    if rollout is not None:
-        shown = np.asarray(rollout.q)[:, shown_particles(rollout, trial.q[0], GHOSTS)]
-        scenes = [source.scene(q) for q in shown.swapaxes(0, 1)]
-        stages.append(Stage(axes[0, 1], scenes[0], scenes[1:], PREDICTED, "as predicted"))
-        samples = max(samples, len(shown))
+    if others:
+        stages.append(Stage(axes[0, 1], others[0], list(others[1:]), PREDICTED, "as predicted"))
+        samples = max(samples, *(len(shape.points) for shape in others[0].shapes if shape.moves))
     return Film(figure, stages, samples, trial.sampling_time)
 
 

@@ -26,8 +26,3 @@ def pack(array: np.ndarray) -> dict[str, Any]:
     codes[known] = np.round((array[known] - low) / step) if step > 0 else 0
     text = base64.b64encode(codes.astype("<u2").tobytes()).decode()
     return {"shape": list(array.shape), "low": low, "step": step, "data": text}
-
-
-def thinned(count: int, most: int) -> np.ndarray:
-    """Indices of at most `most` of `count` entries, evenly spaced, including the first and the last."""
-    return np.unique(np.round(np.linspace(0, count - 1, min(count, most))).astype(int))

@@ -41,7 +41,7 @@ def write_report(folder: RunFolder, out: Path | None = None, task: Task | None =
     Args:
         folder: The run.
         out: The file to write; `report.html` in the folder of the run if not given.
-        task: The task of the run; without it the machine is drawn as dials and sliders.
+        task: The task of the run; without it the machine is drawn as it was stored.
 
     Returns:
         The file that was written.
@@ -75,7 +75,7 @@ def run_data(source: Source, live: LiveStatus | None = None, make: TrialData = t
         "velocities": predicts_velocities(source),
         "task": {
             "name": header.task.name,
-            "summary": source.task.summary if source.task is not None else "",
+            "summary": source.summary,
             "positions": [{"name": p.name, "unit": p.unit, "angle": p.angle} for p in source.positions],
             "inputs": [{"name": i.name, "unit": i.unit, "limit": i.limit} for i in source.inputs],
             "modelled": source.modelled,

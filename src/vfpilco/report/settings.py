@@ -22,11 +22,12 @@ def settings_text(source: Source) -> dict[str, str]:
 
 
 def changed_settings(source: Source) -> set[str]:
-    """The names of the settings that differ from those that the task has by default; empty without a task."""
-    if source.task is None or source.settings is None:
-        return set()
-    default = source.default_settings.flat()
-    return {name for name, value in source.settings.flat().items() if default[name] != value}
+    """The names of the settings that differ from those that the task has by default; empty if these are unknown."""
+    if source.settings is not None and (source.task is not None or source.header.defaults):
+        before, after = source.default_settings.flat(), source.settings.flat()
+    else:
+        before, after = flattened(source.header.defaults), flattened(source.header.settings)
+    return {name for name, value in after.items() if name in before and before[name] != value}
 
 
 def state_text(source: Source) -> str:

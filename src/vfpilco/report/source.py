@@ -1,4 +1,4 @@
-"""What a report is made from: a run folder, and the run's task if it can be loaded."""
+"""What a report is made from: a run folder. It executes nothing that the folder names."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from vfpilco.data.results import Timing, TrialResult
 from vfpilco.data.trial import Trial
 from vfpilco.drawing.instruments import instruments
 from vfpilco.drawing.shapes import Scene
-from vfpilco.machines.runs import task_of
+from vfpilco.machines.runs import built_in, task_of
 from vfpilco.rollout.particles import Rollout
 from vfpilco.storage.header import RunHeader
 from vfpilco.storage.runfolder import RunFolder
-from vfpilco.storage.store import PREDICTION
+from vfpilco.storage.scenes import SCENES, Scenes, draw
+from vfpilco.storage.store import OPTIMISATION, PREDICTION
 from vfpilco.tasks.machine import Input, Machine, Position
 from vfpilco.tasks.sensors import GaussianNoise
 from vfpilco.tasks.task import Task
 from vfpilco.trials.options import as_flags, recorded_settings
-from vfpilco.trials.settings import Settings
+from vfpilco.trials.settings import Settings, default_settings
 
 
 @dataclass(frozen=True)
 class Source:
-    """A run as a report sees it; without its task the machine is drawn as dials and sliders.
+    """A run as a report sees it; without its task the machine is drawn as it was stored, or as dials and sliders.
 
     Example:
         >>> source = Source(RunFolder("runs/first"), vfpilco.task("cartpole"))  # doctest: +SKIP
@@ -39,7 +40,7 @@ class Source:
     folder: RunFolder
     """The run."""
     task: Task | None = None
-    """Its task, if it could be loaded."""
+    """Its task, if it is a built-in one or was given."""
 
     def __post_init__(self) -> None:
         if self.task is not None:  # The files of the run may name classes of the task's own.
@@ -81,9 +82,8 @@ class Source:
 
     def optimisation_costs(self, result: TrialResult) -> np.ndarray | None:
         """The expected cost at every gradient step before an execution, if there were any."""
-        if result.trial is None or not self.folder.has(f"optimisations/{result.trial:03d}.safetensors"):
-            return None
-        return self.folder.arrays("optimisations", result.trial)[0]["cost"]
+        found = None if result.trial is None else self.folder.load(OPTIMISATION, result.trial)
+        return None if found is None else found[0]
 
     # -- the machine ---------------------------------------------------------------------------------------------
 
@@ -105,7 +105,12 @@ class Source:
     @property
     def units(self) -> dict[str, str]:
         """The units of the task's measures."""
-        return {} if self.task is None else {measure.name: measure.unit for measure in self.task.measures}
+        return self.header.measures if self.task is None else {m.name: m.unit for m in self.task.measures}
+
+    @property
+    def summary(self) -> str:
+        """What the task is, in one line."""
+        return self.header.summary if self.task is None else self.task.summary
 
     @property
     def machine(self) -> Machine:
@@ -120,10 +125,18 @@ class Source:
             sensor=GaussianNoise((0.0,) * len(self.positions)),
         )
 
-    def scene(self, q: np.ndarray) -> Scene:
-        """The machine at positions (samples, d_q): the task's own drawing, or dials and sliders."""
-        drawn = self.machine.drawing.scene
-        return self._instruments(q) if drawn is None else drawn(q)
+    @cached_property
+    def drawing(self) -> Callable[[np.ndarray], Scene] | None:
+        """The task's drawing, or that of a built-in machine; None if the folder has one or nobody has."""
+        task = self.task or built_in(self.header.drawing, self.header)
+        return None if task is None else task.machine.drawing.scene
+
+    def scenes(self, index: int) -> Scenes:
+        """The machine in an execution and in its prediction: as it was drawn, or as dials and sliders."""
+        stored = self.folder.load(SCENES, index) if self.drawing is None else None
+        if stored is not None:
+            return stored[0]
+        return draw(self.drawing or self._instruments, self.trial(index), self.predicted(self.results[index]))
 
     @cached_property
     def _instruments(self) -> Callable[[np.ndarray], Scene]:
@@ -143,8 +156,13 @@ class Source:
 
     @cached_property
     def default_settings(self) -> Settings:
-        """The settings that a run of this task has by default."""
-        return Settings() if self.task is None else Settings().replace(**self.task.settings)
+        """The settings that a run of this task has by default, as far as they are known."""
+        if self.task is not None:
+            return default_settings(self.task)
+        try:
+            return recorded_settings(self.header.defaults, self.machine) if self.header.defaults else Settings()
+        except UserError:
+            return Settings()
 
     @property
     def command(self) -> str:
@@ -156,8 +174,8 @@ class Source:
         return shlex.join(["vfpilco", "learn", name, *fixed, *flags])
 
 
-def task_if_any(folder: RunFolder, given: str | None = None) -> tuple[Task | None, str]:
-    """The task of a run; or None, and a sentence that says why.
+def task_if_any(folder: RunFolder, given: str | None = None) -> Task | None:
+    """The task of a run if it is given or a built-in one; a file that only the folder names is not executed.
 
     Args:
         folder: The run.
@@ -166,10 +184,7 @@ def task_if_any(folder: RunFolder, given: str | None = None) -> tuple[Task | Non
     Raises:
         UserError: If the folder holds no run, or if the task that was given is not that of the run.
     """
-    folder.header()  # A folder without a run is an error even if no task is needed.
-    try:
-        return task_of(folder, given), ""
-    except UserError as error:
-        if given is not None:
-            raise
-        return None, f"The machine is drawn as dials and sliders. {error}"
+    header = folder.header()
+    if given is not None:
+        return task_of(folder, given)
+    return built_in(header.task.name, header) if header.task_file is None else None

@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 
+from vfpilco.common.thinning import thinned
 from vfpilco.drawing.shapes import Shape
-from vfpilco.report.packing import pack, thinned
+from vfpilco.report.packing import pack
 from vfpilco.report.policy import policy_maps
 from vfpilco.report.source import Source
-from vfpilco.rollout.particles import Rollout
+from vfpilco.storage.scenes import Scenes
 
 LEVELS = (0.025, 0.25, 0.5, 0.75, 0.975)
 """Quantiles of the particles: the ends of the 95 % and 50 % bands, and the median."""
 PARTICLES = 12
 """Particles drawn as lines."""
-GHOSTS = 8
-"""Particles drawn as faint machines behind a typical one."""
 MOST_STEPS = 400
 """Gradient steps of an optimisation that are drawn."""
 
@@ -27,7 +25,6 @@ def trial_data(source: Source, index: int) -> dict[str, Any]:
     """Everything that the page shows of execution `index`."""
     result, trial = source.results[index], source.trial(index)
     predicted = source.predicted(result)
-    shown = None if predicted is None else np.asarray(predicted.q)[:, shown_particles(predicted, trial.q[0], GHOSTS)]
     return {
         "sampling_time": trial.sampling_time,
         "q": _columns(trial.q),
@@ -35,30 +32,9 @@ def trial_data(source: Source, index: int) -> dict[str, Any]:
         "u": _columns(trial.u),
         "predicted": None if predicted is None else {"q": _bands(predicted.q), "u": _bands(predicted.u)},
         "optimisation": _optimisation(source.optimisation_costs(result)),
-        "scene": _scene(source, trial.evaluated, shown),
+        "scene": _scene(source.scenes(index)),
         "policy": policy_maps(source, result, trial),
     }
-
-
-def shown_particles(predicted: Rollout, start: np.ndarray, ghosts: int) -> Int[np.ndarray, "shown"]:
-    """Choose the particles to draw.
-
-    Args:
-        predicted: All particles.
-        start: The positions (d_q,) that the machine started from.
-        ghosts: How many particles to choose at most in addition to the first one.
-
-    Returns:
-        Indices: of the particles that started close to `start` the one of median cost, then others from low to high
-        cost.
-    """
-    q, cost = np.asarray(predicted.q[0]), np.asarray(predicted.cost).sum(0)
-    distance = (((q - start) / np.maximum(q.std(0), 1e-12)) ** 2).sum(-1)
-    near = np.argsort(distance, kind="stable")[: max(1, len(distance) // 10)]
-    typical = near[np.argsort(cost[near], kind="stable")[len(near) // 2]]
-    order = np.argsort(cost, kind="stable")
-    others = order[thinned(len(order), ghosts + 2)[1:-1]] if len(order) > 2 else order
-    return np.concatenate([[typical], others])
 
 
 def _columns(rows: np.ndarray) -> list[dict[str, Any]]:
@@ -80,12 +56,11 @@ def _optimisation(costs: np.ndarray | None) -> dict[str, Any] | None:
     return {"step": pack(steps + 1), "cost": pack(costs[steps])}
 
 
-def _scene(source: Source, real: np.ndarray, particles: np.ndarray | None) -> dict[str, Any]:
-    """The machine in motion: as it moved, and as the particles (samples, n, d_q) did."""
-    scene = source.scene(real)
-    others = [] if particles is None else [source.scene(q).shapes for q in particles.swapaxes(0, 1)]
-    shapes = [_shape(shape, [shapes[i] for shapes in others]) for i, shape in enumerate(scene.shapes)]
-    return {"low": scene.low, "high": scene.high, "shapes": shapes}
+def _scene(scenes: Scenes) -> dict[str, Any]:
+    """The machine in motion: as it moved, and as the particles did."""
+    real, others = scenes.real, [scene.shapes for scene in scenes.predicted]
+    shapes = [_shape(shape, [shapes[i] for shapes in others]) for i, shape in enumerate(real.shapes)]
+    return {"low": real.low, "high": real.high, "shapes": shapes}
 
 
 def _shape(shape: Shape, predicted: list[Shape]) -> dict[str, Any]:

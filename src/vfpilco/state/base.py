@@ -13,10 +13,14 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from vfpilco.common.checks import check_integer, check_number
 from vfpilco.data.trial import Trial
 from vfpilco.state.memory import Memory
 from vfpilco.tasks.machine import Command, Features, Machine
 from vfpilco.tasks.sensors import Sensor, std_at_rest
+
+MOST = 1000
+"""The most positions or inputs that a machine has."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,11 @@ class Signals:
     """Prior knowledge of the physics, as additional GP inputs."""
     std: tuple[float, ...] | None = None
     """Standard deviation of the sensor's error at rest, per position; None if it is unknown."""
+
+    def __post_init__(self) -> None:
+        check_integer("d_u", self.d_u, 1, MOST)
+        check_integer("d_q", len(self.angles), 1, MOST)
+        check_number("sampling_time", self.sampling_time, 0, float("inf"))
 
     @staticmethod
     def of(machine: Machine, sensor: Sensor | None = None) -> Signals:

@@ -16,6 +16,8 @@ from vfpilco.state.binding import Bindable
 from vfpilco.state.memory import Entry, Memory, seen, window_memory
 
 ENCODINGS = ("differences", "positions")
+LONGEST = 1000
+"""The longest memory, in samples."""
 
 
 class Window(NamedTuple):
@@ -42,8 +44,8 @@ class VelocityFree(Bindable):
     """Past positions as consecutive differences (Eq. 4 and 7), or the positions themselves ("naive" in the paper)."""
 
     def __post_init__(self) -> None:
-        check_integer("m_q", self.m_q, 1)
-        check_integer("m_u", self.m_u, 0)
+        check_integer("m_q", self.m_q, 1, LONGEST)
+        check_integer("m_u", self.m_u, 0, LONGEST)
         if self.encoding not in ENCODINGS:
             raise unknown("encoding", str(self.encoding), ENCODINGS)
 

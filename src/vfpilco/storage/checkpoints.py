@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 
-from vfpilco.common.errors import UserError
+from vfpilco.common.errors import DATA_ERRORS, UserError
+from vfpilco.data.records import from_json_types
 from vfpilco.data.watcher import NoteKeeper
 from vfpilco.rollout.optimise import OptimiserState
-from vfpilco.storage.store import Store
+from vfpilco.storage.store import Notes, Store
 
 EVERY = 4.0
 """Seconds between two checkpoints."""
@@ -47,8 +48,8 @@ class Checkpoints:
             return None
         try:
             state = like.restored(arrays, shards)
-            self.watch.notes += about["notes"]
-        except (ValueError, TypeError, KeyError) as error:
+            self.watch.notes[self.first_note :] = from_json_types(about, Notes).notes
+        except DATA_ERRORS as error:
             raise UserError(
                 f"The checkpoint does not fit this run ({error}): remove checkpoint.safetensors from its folder, and "
                 f"the optimisation of trial {self.trial} starts again."

@@ -35,6 +35,10 @@ class Folder(Store):
                 raise Damaged(f"{path} is a link, and a run folder has none")
         return path
 
+    def checked(self, name: str) -> Path:
+        """The path of a file to be read, after comparing it with what the folder says about it elsewhere."""
+        return self.inside(name)
+
     def has(self, name: str) -> bool:
         """Whether there is something of that name."""
         return os.path.lexists(self.path / name)
@@ -47,7 +51,7 @@ class Folder(Store):
         """The arrays in a file."""
         with self.explaining_damage():
             try:
-                return read_arrays(self.inside(name))
+                return read_arrays(self.checked(name))
             except FileNotFoundError as error:
                 raise Damaged(f"{self.path / name} is missing") from error
 
@@ -67,11 +71,9 @@ class Folder(Store):
             raise Damaged(f"{error.filename} is missing") from error
         return path
 
-    def append(self, name: str, line: str) -> None:
-        """Append a line to a file."""
-        path = self.inside(name)
-        before = read_file(path) if self.has(name) else b""
-        write_file(path, before + line.encode() + b"\n")
+    def content(self, name: str) -> bytes:
+        """What a file holds; nothing if it does not exist."""
+        return read_file(self.inside(name)) if self.has(name) else b""
 
     @contextmanager
     def explaining_damage(self) -> Iterator[None]:

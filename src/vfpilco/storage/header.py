@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from vfpilco.common.checks import check_integer
 from vfpilco.common.versions import Computer
 from vfpilco.tasks.machine import Input, Position
 from vfpilco.tasks.task import Task
+
+MOST_SAMPLES, MOST_CHANNELS, MOST_VALUE = 10_000_000, 1000, 1e15
+"""The longest trial, the most positions or inputs, and the largest number in a task."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,24 @@ class TaskDescription:
             task.explorations,
         )
 
+    def __post_init__(self) -> None:
+        check_integer("horizon", self.horizon, 1, MOST_SAMPLES)
+        check_integer("explorations", self.explorations, 0, MOST_SAMPLES)
+        for what, each in (("position", self.positions), ("input", self.inputs)):
+            names = [one.name for one in each]
+            if not 0 < len(names) <= MOST_CHANNELS or len(set(names)) != len(names):
+                raise ValueError(f"the task needs different names of {what}s, got {names[:5]}")
+        for name, value in (
+            ("sampling time", self.sampling_time),
+            *((f"limit of {i.name}", i.limit) for i in self.inputs),
+            *((f"scale of {p.name}", p.scale) for p in self.positions),
+        ):
+            if not 0 < value < MOST_VALUE:
+                raise ValueError(f"the {name} is {value}")
+        commands = [p.commanded for p in self.positions]
+        if None not in commands or not set(commands) <= {None, *(i.name for i in self.inputs)}:
+            raise ValueError(f"the positions are commanded by {commands[:5]}")
+
     def differences(self, other: TaskDescription) -> list[str]:
         """The names of the fields that differ."""
         return [f"task.{name}" for name, value in vars(self).items() if getattr(other, name) != value]
@@ -57,5 +79,17 @@ class RunHeader:
     """The computer that the run was started on."""
     external: bool = False
     """Whether its trials are executed elsewhere and added with `tell`."""
-    format: int = 4
+    summary: str = ""
+    """What the task is, in one line."""
+    measures: dict[str, str] = field(default_factory=dict)
+    """The units of the task's measures, by name."""
+    defaults: dict[str, Any] = field(default_factory=dict)
+    """The settings that a run of this task has by default, described as JSON."""
+    drawing: str | None = None
+    """The built-in machine whose drawing shows this one; any other drawing is stored in `scenes`."""
+    format: int = 5
     """The version of the file."""
+
+    def __post_init__(self) -> None:
+        check_integer("seed", self.seed, 0, 2**63 - 1)
+        check_integer("trials", self.trials, 1, MOST_SAMPLES)

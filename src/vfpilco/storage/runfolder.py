@@ -3,7 +3,7 @@
 | file                             | content                                                                  |
 |----------------------------------|--------------------------------------------------------------------------|
 | run.json                         | task, settings, seed, versions                                           |
-| results.jsonl                    | a line per execution on the plant                                        |
+| results.jsonl                    | a line per execution on the plant, each with the digests of its files    |
 | timings.jsonl                    | all durations; only the report repeats them                              |
 | report.html                      | a page that shows the run                                                |
 | trials/000.csv …                 | every execution: t, positions as measured, inputs as applied             |
@@ -12,6 +12,7 @@
 | optimisations/001.safetensors …  | the expected cost at every gradient step                                 |
 | predictions/001.safetensors …    | the particles that predicted trial 1, 2, …                               |
 | trials/000.timing.csv …          | when every sample came, of a machine that is driven in real time         |
+| scenes/000.safetensors …         | the machine as the task drew it, if it has a drawing of its own          |
 | checkpoint.safetensors           | state of the current optimisation                                        |
 
 One learner at a time writes to a folder. A file is complete or absent, and contains a checksum; a file that was changed
@@ -25,25 +26,25 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from vfpilco.common.errors import UserError
-from vfpilco.common.files import FORMAT, Damaged, from_json, read_file, to_json, write_arrays, write_file
+from vfpilco.common.errors import DATA_ERRORS, UserError
+from vfpilco.common.files import FORMAT, Damaged, from_json, plain_json, read_file, to_json, write_arrays, write_file
 from vfpilco.data.records import from_json_types, to_json_types
 from vfpilco.data.results import Timing, TrialResult
+from vfpilco.data.trial import Trial
 from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.storage import lock
 from vfpilco.storage.header import RunHeader
-from vfpilco.storage.store import About, Arrays, Artifact
+from vfpilco.storage.records import FILE, KINDS, Record, digest, digests, line_after, names_of, parse
+from vfpilco.storage.store import OPTIMISATION, About, Arrays, Artifact, Notes
 from vfpilco.storage.trials import TrialFolder
 
 T = TypeVar("T")
 LEFTOVER = ".*.tmp"
-KINDS = ("models", "optimisations", "policies", "predictions")
-"""The folders with a file for every trial."""
-CHECKPOINT = "checkpoint.safetensors"
+CHECKPOINT, LAST = "checkpoint.safetensors", "policy.safetensors"
 
 
 class RunFolder(TrialFolder):
@@ -53,6 +54,10 @@ class RunFolder(TrialFolder):
         path: The folder.
         components: Objects of the user's own classes that the run's files may name, such as a task's settings.
     """
+
+    def __init__(self, path: str | Path, *components: Any) -> None:
+        super().__init__(path, *components)
+        self._read: tuple[bytes, list[Record]] = b"", []
 
     @property
     def begun(self) -> bool:
@@ -89,11 +94,15 @@ class RunFolder(TrialFolder):
 
     def add_result(self, result: TrialResult) -> None:
         """Append a line to results.jsonl."""
-        self.append("results.jsonl", to_json(to_json_types(result)))
+        before = self.content(FILE)
+        names = [name for name in names_of(before.count(b"\n"), result.trial) if self.has(name)]
+        files = {name: digest(read_file(self.inside(name))) for name in names}
+        write_file(self.inside(FILE), before + line_after(before, result, files))
 
     def add_timing(self, timing: Timing) -> None:
         """Append a line to timings.jsonl."""
-        self.append("timings.jsonl", json.dumps(to_json_types(timing)))
+        line = json.dumps(to_json_types(timing)).encode() + b"\n"
+        write_file(self.inside("timings.jsonl"), self.content("timings.jsonl") + line)
 
     def save(self, artifact: Artifact[T], trial: int, value: T, notes: list[str]) -> None:
         """Write the file of an artifact."""
@@ -102,13 +111,18 @@ class RunFolder(TrialFolder):
 
     def save_policy(self, trial: int, policy: LearnedPolicy, costs: np.ndarray, notes: list[str]) -> None:
         """Write the policy of a trial, also as the run's last one, and its optimisation."""
-        write_arrays(self.inside(f"optimisations/{trial:03d}.safetensors"), {"cost": costs}, {"notes": notes})
+        self.save(OPTIMISATION, trial, costs, notes)
         self.add_policy(trial, policy)
 
     def add_policy(self, trial: int, policy: LearnedPolicy) -> None:
         """Write the policy of a trial, also as the run's last one."""
-        policy.save(self.inside("policy.safetensors"))
-        policy.save(self.inside(f"policies/{trial:03d}.safetensors"))
+        policy.save(self.inside(LAST))
+        policy.save(self.inside(_policy(trial)))
+
+    def restore_last_policy(self) -> None:
+        """Write policy.safetensors again, if it is missing."""
+        if not self.has(LAST):
+            write_file(self.inside(LAST), read_file(self.checked(_policy(self.policies()[-1]))))
 
     def save_checkpoint(self, arrays: Arrays, trial: int, notes: list[str]) -> None:
         """Write the checkpoint."""
@@ -119,6 +133,13 @@ class RunFolder(TrialFolder):
         self.inside(CHECKPOINT).unlink(missing_ok=True)
 
     # -- reading -------------------------------------------------------------------------------------------------
+
+    def trial(self, index: int, positions: int) -> Trial:
+        """A finished execution; the first `positions` columns after t are positions."""
+        found, inputs = super().trial(index, positions), len(self.header().task.inputs)
+        if found.u.shape[1] != inputs:
+            raise UserError(f"{self.path / f'trials/{index:03d}.csv'} has {found.u.shape[1]} inputs, not {inputs}.")
+        return found
 
     def header(self) -> RunHeader:
         """The content of run.json."""
@@ -138,42 +159,62 @@ class RunFolder(TrialFolder):
 
     def results(self) -> list[TrialResult]:
         """The lines of results.jsonl."""
-        if not self.has("results.jsonl"):
-            return []
         with self.explaining_damage():
-            rows = []
-            lines = read_file(self.inside("results.jsonl")).split(b"\n")
-            for number, line in enumerate(lines[:-1], start=1):
-                try:
-                    rows.append(from_json_types(from_json(line), TrialResult))
-                except ValueError as error:
-                    raise Damaged(f"{self.path / 'results.jsonl'} is damaged in line {number} ({error})") from error
-            if lines[-1]:
-                raise Damaged(f"{self.path / 'results.jsonl'} is damaged: it ends in the middle of a line")
-            return rows
+            return [record.result for record in self.records()]
+
+    def records(self) -> list[Record]:
+        """The lines of results.jsonl, each with the digests of its files; `Damaged` if they are not all there."""
+        content = self.content(FILE)
+        if content != self._read[0]:
+            self._read = content, parse(content, str(self.path / FILE))
+        records = self._read[1]
+        beyond = f"trials/{len(records) + 1:03d}.csv"  # The last execution may not have its line yet.
+        if self.has(beyond):
+            raise Damaged(f"{self.path / FILE} has {len(records)} lines although there is {beyond}: its end is missing")
+        return records
+
+    @property
+    def unrecorded(self) -> bool:
+        """Whether the last execution has no line in the results: the run was interrupted in between."""
+        return self.has(f"trials/{len(self.results()):03d}.csv")
+
+    def checked(self, name: str) -> Path:
+        """The path of a file to be read, after comparing it with its digest in results.jsonl if there is one."""
+        path, known = self.inside(name), digests(self.records())
+        if name in known and known[name] != digest(read_file(path)):
+            problem = "does not belong to this run" if known[name] is None else "is not the file that was written"
+            raise Damaged(f"{path} {problem} (its digest is not in {FILE}): it was exchanged or changed")
+        return path
 
     def timings(self) -> list[Timing]:
         """The lines of timings.jsonl, up to the first one that is damaged."""
         rows: list[Timing] = []
         if self.has("timings.jsonl"):
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError, RecursionError, UserError):
                 for line in read_file(self.inside("timings.jsonl")).splitlines():
-                    rows.append(from_json_types(json.loads(line), Timing))
+                    rows.append(from_json_types(plain_json(line), Timing))
         return rows
 
     def policy(self, trial: int | None = None) -> LearnedPolicy:
         """The policy of a trial, or the last one."""
-        name = "policy.safetensors" if trial is None else f"policies/{trial:03d}.safetensors"
-        if trial is not None and not self.has(name):
-            raise UserError(f"{self.path} has no policy of trial {trial}: it has {self.policies() or 'none yet'}.")
+        kept = self.policies()
+        if trial is not None and trial not in kept:
+            raise UserError(f"{self.path} has no policy of trial {trial}: it has {kept or 'none yet'}.")
+        if trial is None and not kept:
+            raise UserError(f"There is no policy file in {self.path / 'policies'}: learn one first.")
+        name, task = _policy(kept[-1] if trial is None else trial), self.header().task
         with self.explaining_damage():
-            return LearnedPolicy.load(self.inside(name), *self.components)
+            policy = LearnedPolicy.load(self.checked(name), *self.components)
+            signals = policy.state.signals
+            if (signals.d_q, signals.d_u) != (len(task.positions), len(task.inputs)):
+                raise Damaged(f"{self.path / name} belongs to another machine")
+            return policy
 
     def load_policy(self, trial: int) -> tuple[LearnedPolicy, list[str]] | None:
         """The policy of a trial, and the notes made during its optimisation."""
-        if not self.has(f"policies/{trial:03d}.safetensors"):
+        if not self.has(_policy(trial)):
             return None
-        return self.policy(trial), self.arrays("optimisations", trial)[1].get("notes", [])
+        return self.policy(trial), self.artifact(OPTIMISATION, trial)[1]
 
     def load(self, artifact: Artifact[T], trial: int) -> tuple[T, list[str]] | None:
         """Read the file of an artifact, if there is one."""
@@ -184,10 +225,13 @@ class RunFolder(TrialFolder):
     def artifact(self, artifact: Artifact[T], trial: int) -> tuple[T, list[str]]:
         """Read the file of an artifact, and the notes in it."""
         arrays, about = self.arrays(artifact.folder, trial)
+        file = self.path / f"{artifact.folder}/{trial:03d}.safetensors"
         try:
-            return artifact.decode(arrays, about, self.known), about.get("notes", [])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            file = self.path / f"{artifact.folder}/{trial:03d}.safetensors"
+            value = artifact.decode(arrays, about, self.known)
+            if not artifact.fits(value, self.header().task):
+                raise ValueError("it belongs to another machine")
+            return value, from_json_types(about, Notes).notes
+        except DATA_ERRORS as error:
             raise UserError(f"{file} is damaged or was not written by vfpilco ({error}).") from error
 
     def load_checkpoint(self) -> tuple[Arrays, About] | None:
@@ -202,9 +246,20 @@ class RunFolder(TrialFolder):
             self.trial(i, positions)
         trials = [row.trial for row in rows if row.trial is not None]
         names = {f"{kind}/{trial:03d}.safetensors" for kind in KINDS for trial in trials}
+        names |= {name for name, known in digests(self.records()).items() if known and name.endswith(".safetensors")}
         names |= {str(path.relative_to(self.path)) for path in self.path.rglob("*.safetensors")}
         for name in sorted(names):
             self.read_arrays(name)
+        with self.explaining_damage():
+            self._check_last_policy()
+
+    def _check_last_policy(self) -> None:
+        """policy.safetensors is a copy of the last policy; while that is being written, of the one before."""
+        kept = self.policies()
+        if self.has(LAST) and kept and not self.has(f"optimisations/{kept[-1] + 1:03d}.safetensors"):
+            last = _policy(kept[-1])
+            if self.content(LAST) != self.content(last):
+                raise Damaged(f"{self.path / LAST} is not a copy of {last}: it was exchanged or changed")
 
     def usable(self) -> str:
         """What can still be used of a damaged run, in a sentence."""
@@ -215,7 +270,7 @@ class RunFolder(TrialFolder):
                 trials.append(path.stem)
         for trial in self.policies():
             with contextlib.suppress(UserError, OSError):
-                LearnedPolicy.load(self.inside(f"policies/{trial:03d}.safetensors"), *self.components)
+                LearnedPolicy.load(self.inside(_policy(trial)), *self.components)
                 policies.append(str(trial))
         parts = [f"executions {', '.join(trials)}"] if trials else []
         parts += [f"policies {', '.join(policies)}"] if policies else []
@@ -225,6 +280,10 @@ class RunFolder(TrialFolder):
         """The trials whose policy is kept."""
         files = (self.path / "policies").glob("*.safetensors")
         return sorted(int(file.stem) for file in files if file.stem.isdecimal() and len(file.stem) < 6)
+
+
+def _policy(trial: int) -> str:
+    return f"policies/{trial:03d}.safetensors"
 
 
 def check_free(path: Path) -> None:

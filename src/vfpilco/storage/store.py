@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -14,12 +14,20 @@ from vfpilco.model.files import from_arrays, to_arrays
 from vfpilco.model.model import Model
 from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.rollout.particles import Rollout
+from vfpilco.storage.header import TaskDescription
 from vfpilco.storage.trialfile import NoLog
 from vfpilco.tasks.task import Task
 
 T = TypeVar("T")
 Arrays = dict[str, np.ndarray]
 About = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Notes:
+    """The notes that a file contains, in addition to its arrays."""
+
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,8 @@ class Artifact(Generic[T]):
     encode: Callable[[T], tuple[Arrays, About]]
     decode: Callable[[Arrays, About, dict[str, type]], T]
     """Receives the arrays, what is known about them, and the user's own classes."""
+    fits: Callable[[T, TaskDescription], bool] = lambda value, task: True
+    """Whether it belongs to a machine like that of the task."""
 
 
 def _rollout_arrays(rollout: Rollout) -> tuple[Arrays, About]:
@@ -38,13 +48,37 @@ def _rollout_arrays(rollout: Rollout) -> tuple[Arrays, About]:
 
 
 def _rollout(arrays: Arrays, about: About, known: dict[str, type]) -> Rollout:
+    q, u, cost = (arrays[name] for name in ("q", "u", "cost"))
+    sizes = q.ndim == u.ndim == 3 and q.shape[:2] == cost.shape and u.shape[:2] == (len(q) - 1, q.shape[1])
+    if not sizes or not min(q.size, u.size) or not all(_are_numbers(array) for array in (q, u, cost)):
+        raise ValueError(f"particles of the shapes {q.shape}, {u.shape} and {cost.shape}")
     return Rollout(arrays["q"], arrays["u"], arrays["cost"])  # pyright: ignore[reportArgumentType]
 
 
-MODEL: Artifact[Model] = Artifact("models", to_arrays, from_arrays)
+def _are_numbers(array: np.ndarray) -> bool:
+    return array.dtype.kind == "f" and bool(np.all(np.isfinite(array)))
+
+
+def _costs(arrays: Arrays, about: About, known: dict[str, type]) -> np.ndarray:
+    if arrays["cost"].ndim != 1 or arrays["cost"].dtype.kind != "f":
+        raise ValueError(f"costs of the shape {arrays['cost'].shape}")
+    return arrays["cost"]
+
+
+def _rollout_fits(rollout: Rollout, task: TaskDescription) -> bool:
+    return (rollout.q.shape[2], rollout.u.shape[2]) == (len(task.positions), len(task.inputs))
+
+
+def _model_fits(model: Model, task: TaskDescription) -> bool:
+    return model.posterior.joints == sum(position.commanded is None for position in task.positions)
+
+
+MODEL: Artifact[Model] = Artifact("models", to_arrays, from_arrays, _model_fits)
 """The GPs behind the policy of a trial."""
-PREDICTION: Artifact[Rollout] = Artifact("predictions", _rollout_arrays, _rollout)
+PREDICTION: Artifact[Rollout] = Artifact("predictions", _rollout_arrays, _rollout, _rollout_fits)
 """The particles that predict a trial."""
+OPTIMISATION: Artifact[np.ndarray] = Artifact("optimisations", lambda costs: ({"cost": costs}, {}), _costs)
+"""The expected cost at every gradient step."""
 
 
 class Store:

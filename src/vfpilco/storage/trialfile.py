@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from vfpilco.common.files import Damaged, read_file
-from vfpilco.data.trial import Trial
+from vfpilco.data.trial import LARGEST, Trial
 
 CHECKSUM = b"sha256,"
 """Starts the last line of a trial that was logged to its end."""
@@ -47,8 +47,8 @@ def read_trial(path: Path, positions: int) -> tuple[np.ndarray, np.ndarray, floa
         u = np.array([[float(value) for value in row[1 + positions :]] for row in rows[:-1]])
         if len(t) < 2 or q.shape != (len(t), positions) or u.ndim != 2:
             raise ValueError("rows are missing")
-        if not (np.all(np.isfinite(q)) and np.all(np.isfinite(u)) and math.isfinite(t[1] - t[0])):
-            raise ValueError("it has values that are not finite")
+        if not (np.all(np.abs(q) < LARGEST) and np.all(np.abs(u) < LARGEST) and 0 < t[1] - t[0] < LARGEST):
+            raise ValueError("it has values that cannot have been measured")
     except (ValueError, IndexError, csv.Error) as error:
         raise Damaged(f"{path} is not a trial of vfpilco or is damaged ({error})") from error
     return q, u, t[1] - t[0]

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from vfpilco.common.errors import UserError
-from vfpilco.common.files import read_file, write_file
+from vfpilco.common.files import Damaged, read_file, write_file
 from vfpilco.data.trial import Trial
 from vfpilco.storage.folder import Folder
 from vfpilco.storage.trialfile import (
@@ -60,6 +60,9 @@ class TrialFolder(Folder):
             empty, names = np.empty((trial.steps, 0)), true_columns(columns[: trial.q.shape[1]], len(known))
             true = trial_to_csv(np.concatenate(known, axis=1), empty, trial.sampling_time, names)
             self.write_with_checksum(f"trials/{index:03d}.true.csv", true.encode())
+        else:  # An execution that was interrupted here before may have left some.
+            for end in ("true.csv.sha256", "true.csv"):
+                self.inside(f"trials/{index:03d}.{end}").unlink(missing_ok=True)
         self.write_with_checksum(f"trials/{index:03d}.csv", content)
 
     def save_trial(self, index: int, trial: Trial, task: Task, log: NoLog | None = None) -> None:
@@ -91,12 +94,16 @@ class TrialFolder(Folder):
     def trial(self, index: int, positions: int) -> Trial:
         """A finished execution; the first `positions` columns after t are positions."""
         with self.explaining_damage():
+            self.checked(f"trials/{index:03d}.csv")
             q, u, sampling_time = read_trial(self.verified(f"trials/{index:03d}.csv"), positions)
             known: list[np.ndarray] = []
             if self.has(f"trials/{index:03d}.true.csv") or self.has(f"trials/{index:03d}.true.csv.sha256"):
+                self.checked(f"trials/{index:03d}.true.csv")
                 path = self.verified(f"trials/{index:03d}.true.csv")
                 columns = read_file(path).split(b"\n")[0].count(b",")
                 true, _, _ = read_trial(path, columns)
+                if true.shape not in ((len(q), positions), (len(q), 2 * positions)):
+                    raise Damaged(f"{path} has {len(true)} rows of {columns} columns, which does not fit its trial")
                 known = [true[:, i : i + positions] for i in range(0, columns, positions)]
             return Trial(q, u, sampling_time, *known)
 

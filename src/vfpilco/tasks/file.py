@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import sys
 import traceback
 from pathlib import Path
+from types import ModuleType
 
 from vfpilco.common.errors import UserError
+from vfpilco.tasks import known
 from vfpilco.tasks.task import Task
 
 
@@ -23,17 +24,47 @@ def names_task(word: str) -> bool:
 
 
 def load(name: str | Path) -> Task:
-    """The task in a file: what it calls `task`, a `Task` or a function that makes one. The file is executed."""
+    """The task in a file that the user names: what it calls `task`, a `Task` or a function that makes one.
+
+    The file is executed, and from then on known as one that the user has run.
+    """
     path = Path(name)
     if not path.is_file():
         raise UserError(f"There is no file {path}: write one with vfpilco new {path.name}.")
-    spec = importlib.util.spec_from_file_location(f"vfpilco_task_{path.stem}", path.resolve())
-    if spec is None or spec.loader is None:
-        raise UserError(f"{path} is not a Python file: name one that ends in .py.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses in the file need this
+    source = path.read_bytes()
+    task = _executed(path, source)
+    known.remember(path, source)
+    return task
+
+
+def load_known(name: str) -> Task:
+    """The task in a file that a run folder names; it is executed only if the user has run the same file before.
+
+    Raises:
+        UserError: If there is no such file, or if it is not known: the message says what would be executed.
+    """
+    path = Path(name)
     try:
-        spec.loader.exec_module(module)
+        source = path.read_bytes() if path.is_file() else None
+    except (OSError, ValueError):
+        source = None
+    if source is None:
+        raise UserError(f"its task was in {name}, which does not exist: name its file with --task.")
+    if not known.is_known(path, source):
+        raise UserError(
+            f"its task is the program {name}, which you have not run before in its present form: read it, and if you "
+            f"trust it, name it with --task {name}"
+        )
+    return _executed(path, source)
+
+
+def _executed(path: Path, source: bytes) -> Task:
+    """The task of a program; what is executed is `source`, and not what the file holds by now."""
+    module = ModuleType(f"vfpilco_task_{path.stem}")
+    module.__file__ = str(path.resolve())
+    sys.modules[module.__name__] = module  # dataclasses in the file need this
+    try:
+        exec(compile(source, module.__file__, "exec"), module.__dict__)
         found = getattr(module, "task", None)
         task = found() if callable(found) and not isinstance(found, Task) else found
     except UserError as error:
@@ -43,7 +74,7 @@ def load(name: str | Path) -> Task:
         raise UserError(f"{path} failed{_line(path, error)} ({reason}): fix it.") from error
     if not isinstance(task, Task):
         raise UserError(f"{path} has no task: give the name `task` to a vfpilco.Task, or to a function that makes one.")
-    return dataclasses.replace(task, file=str(path.resolve()))
+    return dataclasses.replace(task, file=module.__file__)
 
 
 def _line(path: Path, error: Exception) -> str:

@@ -9,10 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from vfpilco.common.errors import UserError
 from vfpilco.drawing.shapes import Scene
 from vfpilco.tasks.plant import Plant
 from vfpilco.tasks.realtime import RealTime
 from vfpilco.tasks.sensors import Sensor
+
+PLAUSIBLE = 1e9
+"""How many times its scale a position may measure: encoders that count have large values, but no sensor has these."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,20 @@ class Position:
     """Where it may go: a measurement outside stops the plant and ends the trial."""
     entry: int | tuple[int, int] | None = None
     """Its entry in a Gymnasium observation, or those of its sine and cosine; in the order of the positions if None."""
+    variable: str | None = None
+    """The name of its variable in an FMU; its own name if None."""
+    plausible: tuple[float, float] | None = None
+    """What its sensor can measure: anything else is a fault of the sensor, and the trial is not used. If not given, a
+    thousand million times its scale, or times its bounds or safe range if they are larger."""
+
+    @property
+    def plausible_range(self) -> tuple[float, float]:
+        """What its sensor can measure, as given or derived."""
+        if self.plausible is not None:
+            return self.plausible
+        ends = [abs(end) for pair in (self.bounds, self.safe) if pair is not None for end in pair]
+        most = PLAUSIBLE * max(self.scale, 1.0, *(end for end in ends if np.isfinite(end)))
+        return -most, most
 
 
 @dataclass(frozen=True)
@@ -57,6 +75,8 @@ class Input:
     """Its unit."""
     limit: float
     """The largest magnitude allowed, u_max."""
+    variable: str | None = None
+    """The name of its variable in an FMU; its own name if None."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +127,9 @@ class Drawing:
     """Draws positions (T+1, d_q) at a given sampling time on a Matplotlib axis."""
     photograph: Callable[[np.ndarray], np.ndarray] | None = None
     """An image (height, width, 3) of the machine at the end of positions (T+1, d_q)."""
+    name: str | None = None
+    """The built-in machine that it belongs to: a report of a run finds it by this name. Any other one is stored with
+    the run, shape by shape."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +144,8 @@ class Machine:
     """
 
     plant: Callable[[], Plant] | str | None
-    """Makes or connects to the plant; or its address, `tcp://host:port` or `gym:ID`; None if it runs elsewhere."""
+    """Makes or connects to the plant; or its address, `tcp://host:port`, `gym:ID` or `fmu:FILE`; None if it runs
+    elsewhere."""
     positions: tuple[Position, ...]
     """What is measured, in order."""
     inputs: tuple[Input, ...]
@@ -161,6 +185,24 @@ class Machine:
             for i, p in enumerate(self.positions)
             if p.commanded is not None
         )
+
+    def implausible(self, q: Float[np.ndarray, "d_q"]) -> str | None:
+        """Which positions no sensor can measure, in words; None if there are none."""
+        found = []
+        for p, value in zip(self.positions, q, strict=True):
+            low, high = p.plausible_range
+            if not np.isfinite(value):
+                found.append(f"{p.name} = {value}")
+            elif not low <= value <= high:
+                found.append(f"{p.name} = {value:.4g} {p.unit}, outside its plausible range {low:.4g} to {high:.4g}")
+        return " and ".join(found) or None
+
+    def check_plausible(self, q: Float[np.ndarray, "samples d_q"], name: object) -> None:
+        """Raise a `UserError` if a trial called `name` has a measurement that no sensor makes."""
+        for i, row in enumerate(q):
+            problem = self.implausible(row)
+            if problem:
+                raise UserError(f"{name} has {problem} at sample {i}: check the sensor, and leave the trial out.")
 
     def outside(self, q: Float[np.ndarray, "d_q"]) -> str | None:
         """Which position is outside its safe range, in words; None if none is."""

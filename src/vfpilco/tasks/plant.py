@@ -11,7 +11,8 @@ import numpy as np
 class Plant(Protocol):
     """A machine that can be brought to its start, driven one sample at a time, and stopped.
 
-    A plant may have more capabilities: `KnowsPositions`, `KnowsVelocities`, `EndsEarly`, `Closeable`.
+    A plant may have more capabilities: `KnowsPositions`, `KnowsVelocities`, `EndsEarly`, `Closeable`,
+    `StopsAside`.
 
     Example:
         >>> class Motor:
@@ -36,7 +37,10 @@ class Plant(Protocol):
         ...
 
     def stop(self) -> None:
-        """Apply the safe input; called at the end of every trial, whatever happened."""
+        """Apply the safe input; called at the end of every trial, whatever happened, and perhaps twice.
+
+        If `step` does not return, another thread calls it.
+        """
         ...
 
 
@@ -76,4 +80,13 @@ class Closeable(Protocol):
 
     def close(self) -> None:
         """Release the machine for others."""
+        ...
+
+
+@runtime_checkable
+class StopsAside(Protocol):
+    """A plant that needs another way than `stop` to be stopped while one of its methods does not return."""
+
+    def stop_aside(self) -> None:
+        """Stop the machine; called by another thread."""
         ...

@@ -13,7 +13,7 @@ class RealTime:
 
     Example:
         >>> RealTime(missed=0.5, most_missed=0)
-        RealTime(late=0.1, missed=0.5, most_missed=0)
+        RealTime(late=0.1, missed=0.5, most_missed=0, step_timeout=1.0, reset_timeout=300.0)
     """
 
     late: float = 0.1
@@ -23,7 +23,16 @@ class RealTime:
     most_missed: int = 3
     """How many deadlines a trial may miss; at the next one the machine is stopped."""
 
+    step_timeout: float = 1.0
+    """A step hangs if it takes this many seconds more than a sampling time: another thread stops the machine, and the
+    trial ends. `math.inf`: it may take as long as it likes."""
+    reset_timeout: float = 300.0
+    """A reset hangs if it takes this many seconds; long, because a person may have to set up the machine."""
+
     def __post_init__(self) -> None:
+        for name in ("step_timeout", "reset_timeout"):
+            if not getattr(self, name) > 0:
+                raise UserError(f"RealTime needs a positive {name}, got {getattr(self, name)}: give it in seconds.")
         if not (0 < self.late <= self.missed < float("inf")) or self.most_missed < 0:
             raise UserError(
                 f"RealTime needs 0 < late <= missed and most_missed >= 0, got {self.late}, {self.missed} and "

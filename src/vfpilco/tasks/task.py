@@ -84,7 +84,7 @@ class Task:
 
     def ended(self, q: Float[np.ndarray, "d_q"]) -> str | None:
         """Why a trial ends early at measured positions `q`; None if it does not."""
-        ended = self.ends is not None and bool(self.ends(q))
+        ended = self.ends is not None and bool(self.ends(q.copy()))
         return self.machine.outside(q) or ("the task's end was reached" if ended else None)
 
     def far_from_start(self, q: Float[np.ndarray, "d_q"]) -> str | None:

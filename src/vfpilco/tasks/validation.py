@@ -11,6 +11,7 @@ import numpy as np
 from vfpilco.common.checks import check_integer
 from vfpilco.common.errors import UserError
 from vfpilco.common.random import NumpyRandom
+from vfpilco.common.text import is_printable
 from vfpilco.tasks.exploration import Feedback
 from vfpilco.tasks.machine import Input, Position
 
@@ -65,7 +66,7 @@ def _check_columns(task: Task) -> None:
     names = task.machine.columns
     if not task.machine.positions or not task.machine.inputs:
         raise UserError(f"Task {task.name!r} needs at least one position and one input, got {names}: name them.")
-    if len({"t", *names}) != len(names) + 1 or any("," in n or not n.strip() or "\n" in n for n in names):
+    if len({"t", *names}) != len(names) + 1 or any("," in n or not n.strip() or not is_printable(n) for n in names):
         raise UserError(
             f"The columns of task {task.name!r} must have different names without commas, other than 't', "
             f"got {names}: rename them."
@@ -83,7 +84,7 @@ def _check_position(task: Task, p: Position) -> None:
             f"{p.name!r} is commanded by {p.commanded!r}, which is not an input of task {task.name!r}: name one of "
             f"{', '.join(inputs)}."
         )
-    for what in ("bounds", "safe"):
+    for what in ("bounds", "safe", "plausible"):
         pair = getattr(p, what)
         if pair is not None and not (len(pair) == 2 and pair[0] < pair[1]):
             raise UserError(f"{p.name!r} needs a lower and an upper value as {what}, got {pair}.")

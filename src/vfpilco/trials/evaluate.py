@@ -96,7 +96,7 @@ def evaluate(
         for i, child in enumerate(np.random.SeedSequence([seed, 2_000_000]).spawn(episodes), start=1):
             watch.ready(i)
             policy.reset()
-            conditions = Conditions(full_state=policy.state.full_state, punctuality=timekeeper(task))
+            conditions = Conditions(policy.state.full_state, policy.slew, timekeeper(task))
             trial = execute(task, plant, policy, int(child.generate_state(1)[0]), conditions)
             ended = trial.duration if trial.steps < task.horizon else None
             result = EpisodeResult(**vars(task.evaluate(trial.evaluated)), episode=i, ended_s=ended)

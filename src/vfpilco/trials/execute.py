@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from vfpilco.common import interrupts
 from vfpilco.common.errors import UserError, describe_exception
-from vfpilco.data.failures import Interrupted, PlantError
+from vfpilco.data.failures import Interrupted, NotStopped, PlantError
 from vfpilco.data.trial import Trial, unwrap
 from vfpilco.plants.addresses import find
+from vfpilco.plants.serve import BY_HAND
 from vfpilco.policy.limits import Slew
 from vfpilco.storage.trialfile import NoLog
 from vfpilco.tasks.plant import Closeable, EndsEarly, KnowsPositions, KnowsVelocities, Plant
 from vfpilco.tasks.task import Task
 from vfpilco.trials.punctuality import Punctuality, undisturbed
+from vfpilco.trials.watchdog import WatchedMotion
 
 Controller = Callable[[np.ndarray], np.ndarray]
 """Called with every measurement as it comes in, returns the inputs to apply."""
@@ -50,9 +53,9 @@ def connect(task: Task) -> Plant:
         return plant
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # A driver may also try to end the program.
         raise PlantError(
-            f"The plant of task {task.name!r} could not be made or reached ({type(error).__name__}: {error})."
+            f"The plant of task {task.name!r} could not be made or reached ({describe_exception(error)})."
         ) from error
 
 
@@ -62,9 +65,16 @@ def connected(task: Task) -> Iterator[Plant]:
     plant = connect(task)
     try:
         yield plant
-    finally:
-        if isinstance(plant, Closeable):
-            plant.close()
+    except BaseException:
+        with suppress(Exception, SystemExit):  # What happened before is more important.
+            _close(plant)
+        raise
+    _close(plant)
+
+
+def _close(plant: Plant) -> None:
+    if isinstance(plant, Closeable):
+        plant.close()
 
 
 def execute(task: Task, plant: Plant, controller: Controller, seed: int, conditions: Conditions | None = None) -> Trial:
@@ -72,41 +82,79 @@ def execute(task: Task, plant: Plant, controller: Controller, seed: int, conditi
 
     Raises:
         PlantError: If the plant fails; `partial` holds what was recorded until then.
+        NotStopped: If it could not be stopped, likewise.
         Interrupted: On Ctrl-C, likewise.
     """
     conditions = conditions or Conditions()
-    recorded = Recording(task, plant, conditions)
-    problem: BaseException | None = None
+    rules = None if conditions.punctuality is None else conditions.punctuality.rules
+    recorded, motion = Recording(task, plant, conditions), WatchedMotion(plant, rules, task.machine.sampling_time)
+    work = partial(motion.drive, partial(_drive, recorded, motion, controller, seed))
     try:
-        with undisturbed() if conditions.punctuality else nullcontext():
-            _drive(recorded, controller, seed)
-    except KeyboardInterrupt as error:
-        problem = Interrupted("The trial was interrupted.", recorded.trial())
-        problem.__cause__ = error
-    except UserError as error:
-        problem = error if isinstance(error, PlantError) else PlantError(str(error))
-    except Exception as error:
-        problem = PlantError(
-            f"The plant of task {task.name!r} failed at sample {len(recorded.q)} ({describe_exception(error)}): fix it."
+        if conditions.punctuality is None:
+            work()
+        else:
+            undisturbed(work)
+    except BaseException as error:  # Here the plant has been stopped, or could not be.
+        problem = _failure(recorded, motion, error)
+        if problem is error:
+            raise
+        raise problem from error
+    return trimmed(task, recorded.trial())
+
+
+def _failure(recorded: Recording, motion: WatchedMotion, error: BaseException) -> BaseException:
+    """What to raise for what ended a trial."""
+    name, partial = f"The plant of task {recorded.task.name!r}", recorded.trial()
+    if motion.failure is not None:
+        reason, before = motion.failure.__cause__, motion.failure.__context__
+        said = str(reason).split(": ")[0] if isinstance(reason, UserError) else describe_exception(reason or error)
+        why = "" if before is None else f" {_sentence(recorded, motion, before)}"
+        return NotStopped(f"{BY_HAND}: {name[0].lower()}{name[1:]} could not be stopped ({said}).{why}", partial)
+    if motion.hung:
+        return PlantError(_sentence(recorded, motion, error), partial)
+    if isinstance(error, KeyboardInterrupt):
+        return Interrupted("The trial was interrupted.", partial)
+    if error is motion.interruption or not (isinstance(error, Exception) or error is recorded.failure):
+        return error  # raised by a signal handler of the user's, which may also exit
+    problem = error if isinstance(error, PlantError) else PlantError(_sentence(recorded, motion, error))
+    problem.partial = partial
+    return problem
+
+
+def _sentence(recorded: Recording, motion: WatchedMotion, error: BaseException) -> str:
+    """What ended a trial, for a person."""
+    if motion.hung:
+        return (
+            f"The plant of task {recorded.task.name!r} hung at sample {len(recorded.q)} ({motion.hung}): the machine "
+            "was stopped by another thread. Fix the driver, or allow more time in the task's RealTime."
         )
-        problem.__cause__ = error
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return "The trial was interrupted."
+    return (
+        f"The plant of task {recorded.task.name!r} failed at sample {len(recorded.q)} ({describe_exception(error)}): "
+        "fix it."
+    )
+
+
+def _drive(recorded: Recording, motion: WatchedMotion, controller: Controller, seed: int) -> None:
+    """Run the trial; if it fails, remember why."""
+    motion.begin()
     try:
-        plant.stop()
-    except Exception as error:
-        reason = str(error).split(": ")[0] if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-        first = f"Stop the machine by hand: the plant of task {task.name!r} could not be stopped ({reason})."
-        problem = PlantError(first if problem is None else f"{first} {problem}")
-    if problem is None:
-        return trimmed(task, recorded.trial())
-    problem.partial = recorded.trial()  # pyright: ignore[reportAttributeAccessIssue]
-    raise problem
+        _loop(recorded, motion, controller, seed)
+    except BaseException as error:
+        recorded.failure = error
+        raise
 
 
-def _drive(recorded: Recording, controller: Controller, seed: int) -> None:
+def _loop(recorded: Recording, motion: WatchedMotion, controller: Controller, seed: int) -> None:
     """Measure, compute inputs, apply them, until the trial ends."""
     task, plant, conditions = recorded.task, recorded.plant, recorded.conditions
     punctuality = conditions.punctuality
+    motion.expect("reset")
     recorded.add(plant.reset(seed))
+    motion.expect("controller")
     outside = task.machine.outside(recorded.q[0])
     if outside:
         raise PlantError(f"The plant of task {task.name!r} starts where it may not be: {outside}. Nothing was applied.")
@@ -114,11 +162,15 @@ def _drive(recorded: Recording, controller: Controller, seed: int) -> None:
         interrupts.check()
         if punctuality:
             punctuality.measured()
-        u = recorded.limited(controller(recorded.true_state if conditions.full_state else recorded.q[-1]))
+        u = recorded.limited(controller(recorded.true_state if conditions.full_state else recorded.q[-1].copy()))
         if punctuality:
             punctuality.answered()
         recorded.apply(u)
-        recorded.add(plant.step(u))
+        motion.expect("step")
+        measured = plant.step(u.copy())  # A driver may keep what it is given, or change it.
+        motion.expect("controller")
+        motion.check()  # After a hang the machine has been stopped: this sample does not belong to the trial.
+        recorded.add(measured)
         if task.ended(recorded.q[-1]) or recorded.terminated:
             break
     if punctuality:
@@ -143,6 +195,8 @@ class Recording:
         self.u: list[np.ndarray] = []
         self.true: list[np.ndarray] = []
         self.velocity: list[np.ndarray] = []
+        self.failure: BaseException | None = None
+        self.low, self.high = np.array([p.plausible_range for p in task.machine.positions]).T
 
     def add(self, measured: np.ndarray | None) -> None:
         """Keep a measurement; angles are unwrapped."""
@@ -157,9 +211,9 @@ class Recording:
                 f"{plant} returned positions of shape {measured.shape} {sample} instead of "
                 f"({len(machine.positions)},): return {names}."
             )
-        if not np.all(np.isfinite(measured)):
+        if not np.all((self.low <= measured) & (measured <= self.high)):  # neither NaN nor infinite nor absurd
             raise PlantError(
-                f"{plant} returned {_not_finite(self.task, measured)} {sample} "
+                f"{plant} returned {machine.implausible(measured)} {sample} "
                 f"(t = {len(self.q) * machine.sampling_time:.3g} s): check the sensor."
             )
         if not self.q:
@@ -216,8 +270,3 @@ class Recording:
         u = self.u[: max(len(self.q) - 1, 0)]
         known = [np.array(rows[: len(self.q)]) if rows else None for rows in (self.true, self.velocity)]
         return Trial(np.array(self.q).reshape(-1, d_q), np.array(u).reshape(-1, d_u), machine.sampling_time, *known)
-
-
-def _not_finite(task: Task, measured: np.ndarray) -> str:
-    values = zip(task.machine.positions, measured, strict=True)
-    return " and ".join(f"{p.name} = {value}" for p, value in values if not np.isfinite(value))

@@ -9,11 +9,14 @@ from contextlib import contextmanager
 from typing import Literal, TypeVar
 
 from vfpilco.common import interrupts
+from vfpilco.common.errors import describe_exception
 from vfpilco.common.text import count
 from vfpilco.data.results import Timing, TrialResult
 from vfpilco.data.trial import Trial
 from vfpilco.data.watcher import NoteKeeper
+from vfpilco.rollout.particles import Rollout
 from vfpilco.storage.runfolder import RunFolder
+from vfpilco.storage.scenes import SCENES, draw
 from vfpilco.storage.store import MODEL, Artifact, Store
 from vfpilco.trials.comparison import Comparison
 from vfpilco.trials.result import Result
@@ -35,14 +38,14 @@ class Journal:
         result = self.result
         result.rows = folder.results()
         result.trials = [folder.trial(i, len(self.task.machine.positions)) for i in range(len(result.rows))]
-        for row in result.rows:
+        for row, trial in zip(result.rows, result.trials, strict=True):
+            self.task.machine.check_plausible(trial.q, folder.path / row.file)
             self.watch.executed(row)
         last = len(result.successes)
         if last:
             result.model, _ = folder.artifact(MODEL, last)
             result.policy = folder.policy(last)
-            if not folder.has("policy.safetensors"):
-                folder.add_policy(last, result.policy)
+            folder.restore_last_policy()
 
     def once(self, artifact: Artifact[T], trial: int, phase: str, work: Callable[[], T]) -> T:
         """What `work` computes, or computed before the run was interrupted, with the notes made then."""
@@ -77,10 +80,12 @@ class Journal:
         kind: Literal["explore", "policy"],
         number: int | None = None,
         compared: Comparison | None = None,
+        predicted: Rollout | None = None,
     ) -> None:
         """Keep an execution and its line in the results, and report it."""
         index, experience = len(self.result.trials), sum((t.duration for t in self.result.trials), 0.0)
         self.result.trials.append(trial)
+        self.draw(index, trial, predicted)
         evaluated = self.task.evaluate(trial.evaluated)
         row = TrialResult(
             **vars(evaluated),
@@ -101,6 +106,18 @@ class Journal:
         self.result.rows.append(row)
         self.store.add_result(row)
         self.watch.executed(row)
+
+    def draw(self, index: int, trial: Trial, predicted: Rollout | None) -> None:
+        """Keep how the machine moved if only the task can draw it: a report must not need the task."""
+        drawing = self.task.machine.drawing
+        if drawing.scene is None or drawing.name is not None:
+            return
+        try:
+            self.store.save(SCENES, index, draw(drawing.scene, trial, predicted), [])
+        except OSError:
+            raise
+        except Exception as error:
+            self.watch.note(f"The machine could not be drawn ({describe_exception(error)}): correct its drawing.")
 
     @contextmanager
     def timed(self, trial: int, phase: str) -> Iterator[None]:

@@ -21,7 +21,7 @@ from vfpilco.trials.learner import Learner
 from vfpilco.trials.options import differences, recorded_settings
 from vfpilco.trials.plan import Plan
 from vfpilco.trials.result import Result
-from vfpilco.trials.settings import Settings
+from vfpilco.trials.settings import Settings, default_settings
 
 
 def learn(
@@ -96,7 +96,7 @@ class Given:
 
     def plan(self, task: Task) -> Plan:
         """The plan of a new run."""
-        base = self.settings or Settings().replace(**task.settings)
+        base = self.settings or default_settings(task)
         seed, trials = 0 if self.seed is None else self.seed, task.trials if self.trials is None else self.trials
         plan = Plan(task, base.replace(**self.changes), seed, trials)
         plan.check()
@@ -123,10 +123,19 @@ def reopen(task: Task, plant: Plant | None, folder: RunFolder, watch: Watcher, g
     if header.versions != versions() or header.machine != computer():
         watch.note("The run was started with other versions or on another computer: last digits may differ.")
     address = task.plant or header.plant
-    now = dataclasses.replace(header, trials=trials, plant=address, settings=then.settings.described())
+    now = dataclasses.replace(
+        then.header(external=header.external),
+        trials=trials,
+        plant=address,
+        versions=header.versions,
+        machine=header.machine,
+        format=header.format,
+    )
     if now != recorded:
         folder.write_header(now)
     learner.journal.restore(folder)
+    if plant is None:
+        learner.adopt_finished()
     if plant is not None and len(learner.result.successes) >= trials:
         watch.note(f"The run has finished all of its {trials} trials: give more with --trials to continue.")
     return learner

@@ -105,6 +105,7 @@ class Learner:
     def improve_policy(self, trial: int, model: Model, before: Params | None) -> LearnedPolicy:
         """Optimise from the last checkpoint on, and keep the policy."""
         policy, settings = self.policy_of(trial), self.settings.optimiser
+        checkpoints = Checkpoints(self.store, trial, self.watch)
         precision = model.precision(settings.precision)
         if precision != settings.precision:
             self.watch.note(
@@ -119,7 +120,6 @@ class Learner:
             before,
             lambda params: policy.learning_rates(params, limits, errors),
         )
-        checkpoints = Checkpoints(self.store, trial, self.watch)
         with self.journal.timed(trial, "policy"):
             now = checkpoints.restore(optimisation.start(), settings.shards)
             found = optimisation.run(self.watch, now, checkpoints)
@@ -154,11 +154,22 @@ class Learner:
         model = self.result.model
         assert model is not None
         compared = compare(executed, predicted, model, self.dynamics, self.data(), self.watch.note)
-        self.journal.record(executed, "policy", trial, compared)
+        self.journal.record(executed, "policy", trial, compared, predicted)
 
     def ingest(self, trial: Trial) -> None:
-        """Add a trial that was executed elsewhere: with the policy that was asked for, or else an exploration."""
-        self.store.save_trial(len(self.result.trials), self.journal.examined(trial), self.task)
+        """Add a trial that was executed elsewhere."""
+        self.store.save_trial(len(self.result.trials), trial, self.task)
+        self.adopt(trial)
+
+    def adopt_finished(self) -> None:
+        """Record an execution that was kept, but whose line in the results is missing because of an interruption."""
+        finished = self.store.finished_trial(len(self.result.trials), self.task, partial(trimmed, self.task))
+        if finished is not None:
+            self.adopt(finished)
+
+    def adopt(self, trial: Trial) -> None:
+        """Record an execution that is in the store: by the policy that was asked for, or else an exploration."""
+        self.journal.examined(trial)
         asked = len(self.result.successes) + 1
         predicted, model = self.store.load(PREDICTION, asked), self.store.load(MODEL, asked)
         found = self.store.load_policy(asked)
@@ -194,7 +205,7 @@ class Learner:
         assert plant is not None
         finished = self.store.finished_trial(index, task, partial(trimmed, task))
         if finished is not None:
-            return finished
+            return self.journal.examined(finished)
         seed = int(np.random.SeedSequence([self.plan.seed, 1_000_000 + index]).generate_state(1)[0])
         punctuality = timekeeper(task)
         self.watch.ready(trial)

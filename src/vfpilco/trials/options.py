@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_type_hints
 
-from vfpilco.common.errors import UserError, unknown
+from vfpilco.common.errors import DATA_ERRORS, UserError, unknown
+from vfpilco.data.records import from_json_types
 from vfpilco.model.kernels.expression import parse, to_text
 from vfpilco.model.noise import CorrelatedNoise, WhiteNoise
 from vfpilco.model.prior_mean import ConstantVelocity, ZeroMean
@@ -277,8 +278,11 @@ def settings_of_format_3(flat: Mapping[str, Any], machine: Machine) -> Settings:
     if known.get("encoding") == "naive":
         known["encoding"] = "positions"
     try:
-        return Options(**known).settings(machine)
-    except TypeError as error:
+        unknown_names = set(known) - set(_DEFAULTS)
+        if unknown_names:
+            raise ValueError(f"there is no {sorted(unknown_names)[0]!r}")
+        return from_json_types(known, Options).settings(machine)
+    except DATA_ERRORS as error:
         raise UserError(f"These are not settings of this version ({error}).") from error
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from vfpilco.common.checks import check_integer
 from vfpilco.common.errors import UserError
+from vfpilco.common.memory import available_memory
 from vfpilco.common.versions import computer, versions
 from vfpilco.data.trial import Trial
 from vfpilco.model.dynamics import Dynamics
@@ -16,10 +17,11 @@ from vfpilco.policy.base import Policy
 from vfpilco.rollout.particles import Simulator
 from vfpilco.state.base import Signals
 from vfpilco.storage.header import RunHeader, TaskDescription
+from vfpilco.tasks.machine import Machine
 from vfpilco.tasks.plant import KnowsPositions, KnowsVelocities, Plant
 from vfpilco.tasks.sensors import Sensor
 from vfpilco.tasks.task import Task
-from vfpilco.trials.settings import Settings
+from vfpilco.trials.settings import Settings, default_settings
 
 MOST_POINTS = 10_000
 """Training points beyond which a fit would take hours and tens of gigabytes."""
@@ -44,12 +46,25 @@ class Plan:
         kinds = tuple(self.dynamics.state.input_kinds())
         ones = np.ones(len(kinds))
         self.settings.model.kernel.hyperprior(GPInputs(kinds, ones, ones))  # a kernel that does not fit is refused
-        self.capacity([])
+        self._check_memory(len(kinds))
         knows = isinstance(plant, KnowsPositions) and isinstance(plant, KnowsVelocities)
         if plant is not None and state.full_state and not knows:
             raise UserError(
                 f"The plant of task {self.task.name!r} does not know its true state (true_positions, true_velocities), "
                 "as the method full-state needs: choose --method vf or pms."
+            )
+
+    def _check_memory(self, features: int) -> None:
+        """Refuse particles that do not fit in memory: their states at every sample, and kernels for the gradient."""
+        rows, optimiser = self.capacity([]), self.settings.optimiser
+        points = min(rows, self.settings.model.inducing or rows)
+        machine = self.task.machine
+        numbers = (self.task.horizon + 1) * (features + len(machine.columns)) + 2 * len(machine.positions) * points
+        needed, available = 4 * optimiser.particles * numbers, available_memory()
+        if available is not None and needed > available:
+            raise UserError(
+                f"{optimiser.particles} particles need at least {needed / 1e9:.3g} GB of memory, and this computer has "
+                f"{available / 1e9:.3g} GB left: use at most {int(available / (4 * numbers))} particles."
             )
 
     @property
@@ -60,8 +75,7 @@ class Plan:
     @property
     def dynamics(self) -> Dynamics:
         """What the GPs learn."""
-        model, signals = self.settings.model, Signals.of(self.task.machine, self.sensor)
-        return Dynamics(self.settings.state.bind(signals), model.prior_mean, model.noise, self.sensor)
+        return dynamics_of(self.settings, self.task.machine)
 
     def simulator(self, dynamics: Dynamics, policy: Policy, *, predicting: bool = False) -> Simulator:
         """The particle simulation of this task under `policy`, for the optimisation or for a prediction."""
@@ -103,4 +117,14 @@ class Plan:
             versions=versions(),
             machine=computer(),
             external=external,
+            summary=self.task.summary,
+            measures={measure.name: measure.unit for measure in self.task.measures},
+            defaults=default_settings(self.task).described(),
+            drawing=self.task.machine.drawing.name,
         )
+
+
+def dynamics_of(settings: Settings, machine: Machine) -> Dynamics:
+    """What the GPs learn of a machine."""
+    sensor, model = settings.sensor or machine.sensor, settings.model
+    return Dynamics(settings.state.bind(Signals.of(machine, sensor)), model.prior_mean, model.noise, sensor)

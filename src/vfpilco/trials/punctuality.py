@@ -5,17 +5,20 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 from vfpilco.data.failures import PlantError
 from vfpilco.data.results import Timing
+from vfpilco.plants.serve import certainly
 from vfpilco.tasks.realtime import RealTime
 from vfpilco.tasks.task import Task
 
+T = TypeVar("T")
 PRIORITY = 10
 """Real-time priority of a trial; any real-time priority is above that of ordinary programs."""
 
@@ -86,32 +89,33 @@ class Punctuality:
         return "\n".join(["sample,late_s,computing_s", *rows]) + "\n"
 
 
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Keep garbage collection and, where the system allows it, other programs from delaying a sample."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        with _realtime_priority():
-            yield
-    finally:
-        if running:
+def undisturbed(work: Callable[[], T]) -> T:
+    """The result of `work`, which neither garbage collection nor, where the system allows it, other programs delay."""
+    collecting, before = gc.isenabled(), _ordinary_priority()
+
+    def prioritised() -> T:
+        gc.disable()
+        if before is not None:
+            with suppress(OSError):
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+        return work()
+
+    def restore() -> None:
+        if before is not None:
+            os.sched_setscheduler(0, *before)
+        if collecting:
             gc.enable()
 
+    return certainly(prioritised, restore)
 
-@contextmanager
-def _realtime_priority() -> Iterator[None]:
-    """Give this thread real-time priority, on systems that have it and allow it."""
+
+def _ordinary_priority() -> tuple[int, os.sched_param] | None:
+    """The priority of this thread; None on systems without priorities, and for one that is in real time already."""
     try:
-        before = os.sched_getscheduler(0), os.sched_getparam(0)
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+        policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
     except (AttributeError, OSError):
-        yield
-        return
-    try:
-        yield
-    finally:
-        os.sched_setscheduler(0, *before)
+        return None
+    return None if parameters.sched_priority else (policy, parameters)
 
 
 def timekeeper(task: Task) -> Punctuality | None:

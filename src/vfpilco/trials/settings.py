@@ -9,7 +9,7 @@ from typing import Any
 
 from vfpilco.common.checks import check_integer
 from vfpilco.common.components import classes, describe, rebuild
-from vfpilco.common.errors import UserError, unknown
+from vfpilco.common.errors import DATA_ERRORS, UserError, unknown
 from vfpilco.model.files import KERNELS
 from vfpilco.model.kernels import SE, Kernel, Poly
 from vfpilco.model.noise import CorrelatedNoise, NoiseModel, WhiteNoise
@@ -22,6 +22,7 @@ from vfpilco.rollout.settings import OptimiserSettings, PredictionSettings
 from vfpilco.state.base import State
 from vfpilco.state.window import VelocityFree
 from vfpilco.tasks.sensors import GaussianNoise, PerPosition, Quantised, Sensor, TimingJitter
+from vfpilco.tasks.task import Task
 
 
 @dataclass(frozen=True)
@@ -114,11 +115,16 @@ class Settings:
         """
         try:
             found = rebuild(dict(description), {**CLASSES, **classes(*components)})
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except DATA_ERRORS as error:
             raise UserError(f"These are not settings of this version ({error}).") from error
         if not isinstance(found, Settings):
             raise UserError("These are not settings of this version.")
         return found
+
+
+def default_settings(task: Task) -> Settings:
+    """The settings that a run of a task has by default."""
+    return Settings().replace(**task.settings)
 
 
 CLASSES: dict[str, type] = {

@@ -70,14 +70,19 @@ def tell(
     folder, watch = RunFolder(run, task.settings, changes), watch or Watcher()
     given = Given(seed, None, settings, changes)
     with folder.held():
-        new = not folder.begun
+        new, recorded = not folder.begun, len(folder.results())
         learner = Learner(given.plan(task), None, folder, watch) if new else reopen(task, None, folder, watch, given)
+        known = learner.result.trials
         files = [folder.path / row.file for row in learner.result.rows]
         called = names or [f"Trial {i} of those given" for i in range(1, len(trials) + 1)]
-        check_different(learner.result.trials, trials, [*files, *called])
+        for trial, name in zip(trials, called, strict=False):
+            task.machine.check_plausible(trial.q, name)
+        # If adding the same trials was interrupted, the first of them may be there already.
+        done = int(len(known) > recorded and np.array_equal(known[-1].q, trials[0].q))
+        check_different(known, trials[done:], [*files, *called[done:]])
         if new:
             begin(learner.plan, folder, external=True)
-        for trial in trials:
+        for trial in trials[done:]:
             learner.ingest(trial)
         return learner.result
 
@@ -133,6 +138,8 @@ def ask(
     with folder.held():
         if settings is not None or changes:
             header = _change_settings(folder, header, task, settings, changes)
+        if folder.unrecorded:
+            reopen(task, None, folder, Watcher(), Given())
         trial = 1 + sum(row.kind == "policy" for row in folder.results())
         learner = reopen(task, None, folder, watch, Given(trials=max(trial, header.trials)))
         if not learner.result.trials:

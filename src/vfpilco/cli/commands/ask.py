@@ -32,11 +32,11 @@ class Arguments:
     run: Annotated[Positional[Path], arg(metavar="RUN")]
     """The folder of the run."""
     task: str | None = None
-    """The task, if it is not a built-in one and its file was moved."""
+    """The task, if it is not a built-in one and its file was moved or changed, or is not one you have run before."""
     inspected: tuple[Path, ...] = ()
     """Recordings of the machine (CSV files): memories and sensor are set to what fits them, before the first policy."""
     to: Form | None = None
-    """Also export the policy as a program that does not need this package: C99, an Arduino library, an ONNX model, …"""
+    """Also export the policy as a program that does not need this package: C99, an Arduino library, an FMU, …"""
     export: Path | None = None
     """A new folder for that program."""
     quiet: bool = False
@@ -103,8 +103,7 @@ def sentences(run: Path, asked: Asked, policy: str, made: Export | None) -> list
     cost = asked.predicted_cost
     expected = f"expected  cost {short(cost.mean)}, 95 % between {short(cost.low)} and {short(cost.high)}"
     export = f"export    {made.folder}: {', '.join(made.files)}" if made else ""
-    write = (
-        f"next      export it as a program (c, arduino, onnx or numpy): vfpilco export {run} --to c --out NEW_FOLDER"
-    )
+    forms = "c, arduino, fmu, onnx or numpy"
+    write = f"next      export it as a program ({forms}): vfpilco export {run} --to c --out NEW_FOLDER"
     then = f"then      run it on the machine, log the trial, and: vfpilco tell {run} TRIAL.CSV"
     return [f"policy    {policy}", *([export, expected] if made else [expected, write]), then]

@@ -13,7 +13,7 @@ from tyro.conf import Positional, arg
 
 from vfpilco.cli.arguments import parse
 from vfpilco.cli.display import Episodes
-from vfpilco.cli.prompts import check_terminal
+from vfpilco.cli.prompts import agrees_to_plant, check_terminal
 from vfpilco.common.text import short
 from vfpilco.machines.runs import on_plant, open_run
 from vfpilco.tasks.task import Task
@@ -33,9 +33,9 @@ class Arguments:
     seed: int = 0
     """Fixes the episodes."""
     task: str | None = None
-    """The task, if it is not a built-in one and its file was moved."""
+    """The task, if it is not a built-in one and its file was moved or changed, or is not one you have run before."""
     plant: str | None = None
-    """Use another plant: tcp://host:port or gym:ID."""
+    """Use another plant: tcp://host:port, gym:ID or fmu:FILE."""
     wait: bool = False
     """Before every episode wait for a person to put the machine in its start and press Enter."""
     json: bool = False
@@ -47,7 +47,7 @@ def run(argv: list[str]) -> None:
     args: Arguments = parse(Arguments, argv, "evaluate")
     folder, task = open_run(args.run, args.task)
     console = Console(stderr=args.json)
-    task = on_plant(task, args.plant, folder, console.print)
+    task = on_plant(task, args.plant, folder, agrees_to_plant)
     if args.wait:
         check_terminal()
     policy, watch = folder.policy(args.trial), Episodes(console, quiet=args.json, wait=args.wait)

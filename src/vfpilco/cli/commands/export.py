@@ -1,4 +1,4 @@
-"""`vfpilco export RUN`: a learned policy as C, an Arduino library, ONNX or NumPy."""
+"""`vfpilco export RUN`: a learned policy as C, an Arduino library, an FMU, ONNX or NumPy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Arguments:
     run: Annotated[Positional[Path], arg(metavar="RUN")]
     """The folder of a run."""
     to: Form
-    """C99, an Arduino library, an ONNX model, or a Python file that needs NumPy alone."""
+    """C99, an Arduino library, an FMU, an ONNX model, or a Python file that needs NumPy alone."""
     out: Path
     """A new folder for it."""
     trial: int | None = None

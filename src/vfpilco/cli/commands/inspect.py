@@ -14,7 +14,6 @@ from tyro.conf import Positional, arg
 
 from vfpilco.cli.arguments import check_given, parse
 from vfpilco.cli.columns import listed, renaming
-from vfpilco.cli.options import default_settings
 from vfpilco.common.errors import UserError
 from vfpilco.machines.load import load
 from vfpilco.recordings.channels import Channels, guess
@@ -24,6 +23,7 @@ from vfpilco.recordings.inspection import inspect_recordings
 from vfpilco.recordings.logs import Recording, read_recordings, refuse
 from vfpilco.recordings.picture import draw_inspection
 from vfpilco.recordings.report import as_json, say
+from vfpilco.trials.settings import default_settings
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from vfpilco.cli.display import Display
 from vfpilco.cli.dryrun import show_dry_run
-from vfpilco.cli.options import default_settings, inspected_settings, parse_with_options, parse_without_options
+from vfpilco.cli.options import inspected_settings, parse_with_options, parse_without_options
 from vfpilco.cli.outputs import Outputs, program, try_pictures, try_report
-from vfpilco.cli.prompts import check_terminal
+from vfpilco.cli.prompts import agrees_to_plant, check_terminal
 from vfpilco.common.checks import check_integer
 from vfpilco.common.errors import UserError
 from vfpilco.common.text import count
@@ -32,7 +32,7 @@ from vfpilco.tasks.task import Task
 from vfpilco.trials.learn import learn, planned
 from vfpilco.trials.options import Options
 from vfpilco.trials.plan import MOST_POINTS
-from vfpilco.trials.settings import Settings
+from vfpilco.trials.settings import Settings, default_settings
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Arguments:
     out: Path | None = None
     """Folder for everything the run writes; a new one under runs/ if not given."""
     plant: str | None = None
-    """Use another plant: tcp://host:port or gym:ID."""
+    """Use another plant: tcp://host:port, gym:ID or fmu:FILE."""
     inspected: tuple[Path, ...] = ()
     """Recordings of the machine (CSV files): memories and sensor are set to what fits them."""
     dry_run: bool = False
@@ -88,7 +88,7 @@ def run(argv: list[str]) -> None:
     if args.wait:
         check_terminal()
     if args.dry_run:
-        task = on_plant(request.task, args.plant, None, print)
+        task = on_plant(request.task, args.plant, None, agrees_to_plant)
         show_dry_run(task, request.settings.limits, seed=args.seed, wait=args.wait, as_json=args.json)
         return
     check_integer("trials", args.trials, 1, MOST_POINTS)
@@ -134,7 +134,7 @@ def carry_out(request: Request, out: Path, display: Display) -> Outputs:
     """Learn, then draw pictures and write the report; a failure says how to resume."""
     args, task = request.args, request.task
     with following(args, task, out, display) as watch:
-        task = on_plant(task, args.plant, request.run, watch.note)
+        task = on_plant(task, args.plant, request.run, agrees_to_plant)
         try:
             result = learn(
                 task,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -36,7 +35,7 @@ class Arguments:
     speed: float = 1.0
     """Speed of a film; 0.5 is half as fast as the machine."""
     task: str | None = None
-    """The task, if it is not a built-in one and its file was moved."""
+    """The task's file, to draw the machine as it draws it now; what was stored is shown if not given."""
     json: bool = False
     """Print what was written as one JSON object."""
 
@@ -48,9 +47,7 @@ def run(argv: list[str]) -> None:
     if not 0 < args.speed < float("inf"):
         raise UserError(f"The speed must be positive, got {args.speed}.")
     folder = RunFolder(args.run)
-    task, note = task_if_any(folder, args.task)
-    if note:
-        print(note, file=sys.stderr)
+    task = task_if_any(folder, args.task)
     index = 0 if args.trial == 0 else policy_row(folder, args.trial)[0]
     source = Source(folder, task)
     if not source.results:

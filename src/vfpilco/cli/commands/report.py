@@ -28,7 +28,7 @@ class Arguments:
     out: Path | None = None
     """The page; report.html in the folder of the run, or comparison.html here, if not given."""
     task: str | None = None
-    """The task, if it is not a built-in one and its file was moved."""
+    """The task's file, to draw the machine as it draws it now; what was stored is shown if not given."""
     figures: Literal["pdf", "png"] | None = None
     """Also write figures for papers, to the folder `figures` beside the page."""
     open: bool = False
@@ -61,9 +61,7 @@ def write(args: Arguments) -> tuple[Path, list[Path]]:
             raise UserError("Figures are of one run: name its folder alone.")
         return write_comparison(folders, studies, args.out or Path("comparison.html")), []
     folder = RunFolder(folders[0])
-    task, note = task_if_any(folder, args.task)
-    if note:
-        print(note, file=sys.stderr)
+    task = task_if_any(folder, args.task)
     written = write_report(folder, args.out, task)
     if args.figures is None:
         return written, []

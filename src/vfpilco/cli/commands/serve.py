@@ -9,8 +9,9 @@ from tyro.conf import Positional, arg
 
 from vfpilco.cli.arguments import parse
 from vfpilco.common.errors import UserError
+from vfpilco.data.failures import NotStopped
 from vfpilco.machines.load import load
-from vfpilco.plants.serve import Paced, place, serve
+from vfpilco.plants.serve import Unstoppable, place, serve
 from vfpilco.trials.execute import connect
 
 
@@ -41,14 +42,17 @@ def run(argv: list[str]) -> None:
     plant, machine = connect(task), task.machine
     try:
         serve(
-            Paced(plant, machine.sampling_time) if args.realtime else plant,
+            plant,
             positions=[p.name for p in machine.positions],
             inputs=[i.name for i in machine.inputs],
             limits=machine.limits.tolist(),
             sampling_time=machine.sampling_time,
             address=args.address,
             patience=args.patience,
+            realtime=args.realtime,
         )
+    except Unstoppable as problem:
+        raise NotStopped(f"{problem}.") from problem
     except OSError as error:
         reason = error.strerror or error
         raise UserError(f"Cannot listen on {args.address} ({reason}): choose another address.") from error

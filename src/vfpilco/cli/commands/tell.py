@@ -12,10 +12,10 @@ from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from vfpilco.cli.arguments import parse, wants_help
 from vfpilco.cli.columns import renaming
-from vfpilco.cli.options import default_settings, parse_with_options, parse_without_options
+from vfpilco.cli.options import parse_with_options, parse_without_options
 from vfpilco.cli.outputs import row_to_json
 from vfpilco.common.errors import UserError
-from vfpilco.common.text import short
+from vfpilco.common.text import printable, short
 from vfpilco.data.results import TrialResult
 from vfpilco.data.watcher import Watcher
 from vfpilco.machines.load import load
@@ -26,7 +26,7 @@ from vfpilco.storage.runfolder import RunFolder
 from vfpilco.tasks.task import Task
 from vfpilco.trials.learn import planned
 from vfpilco.trials.options import Options
-from vfpilco.trials.settings import Settings
+from vfpilco.trials.settings import Settings, default_settings
 from vfpilco.trials.tell import tell
 
 
@@ -55,7 +55,7 @@ class PrintedNotes(Watcher):
     """Prints notes to standard error, apart from the results."""
 
     def note(self, text: str) -> None:
-        print(f"note      {text}", file=sys.stderr)
+        print(f"note      {printable(text)}", file=sys.stderr)
 
 
 def run(argv: list[str]) -> None:

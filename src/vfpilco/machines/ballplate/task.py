@@ -47,7 +47,7 @@ def task(**faults: float) -> Task:
             inputs=(Input("turn x", "rad", limit=LIMIT), Input("turn y", "rad", limit=LIMIT)),
             sampling_time=SAMPLING_TIME,
             sensor=CAMERA,
-            drawing=Drawing(scene, draw),
+            drawing=Drawing(scene, draw, name="ballplate"),
         ),
         horizon=HORIZON,
         cost=cost,

@@ -29,7 +29,7 @@ def task() -> Task:
             inputs=(Input("force", "N", limit=10.0),),
             sampling_time=SAMPLING_TIME,
             sensor=SENSOR,
-            drawing=Drawing(scene, draw),
+            drawing=Drawing(scene, draw, name="cartpole"),
         ),
         horizon=90,
         cost=cost,

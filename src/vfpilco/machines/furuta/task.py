@@ -37,7 +37,7 @@ def task(**faults: float) -> Task:
             sampling_time=SAMPLING_TIME,
             sensor=TimingJitter(ENCODERS, jitter / SAMPLING_TIME) if jitter else ENCODERS,
             features=Features(physics, 9),
-            drawing=Drawing(scene),
+            drawing=Drawing(scene, name="furuta"),
         ),
         horizon=90,
         cost=cost,

@@ -52,7 +52,9 @@ def task(radius: float = 0.1, period: float = 4.0) -> Task:
             inputs=tuple(Input(f"u_{joint}", "N·m", limit=1.0) for joint in JOINTS),
             sampling_time=SAMPLING_TIME,
             sensor=SENSOR,
-            drawing=Drawing(partial(scene, goal=goal), partial(draw_path, goal), lambda q: photograph(q, goal)),
+            drawing=Drawing(
+                partial(scene, goal=goal), partial(draw_path, goal), lambda q: photograph(q, goal), name="ur5"
+            ),
         ),
         horizon=HORIZON,
         cost=cost,

@@ -1,0 +1,329 @@
+"""Run folders, policy files and logs with hostile content, and every command that reads them.
+
+A mutated file gets correct checksums and its place in the chain of results again: what is tested is the content.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import random
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from folders import chained
+from safetensors.numpy import load, save
+
+from vfpilco.cli.main import main
+from vfpilco.common.errors import UserError
+from vfpilco.common.files import BLANK, add_checksum
+from vfpilco.policy.learned import LearnedPolicy
+from vfpilco.storage.records import digest
+from vfpilco.trials import learner
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+HOSTILE: list[Any] = [
+    None, True, False, 0, 1, -1, 2, 3, 10**9, 2**63, 10**400, 0.5, -0.0, 1e-320, 1e30, 1.7e308, float("nan"),
+    float("inf"), "", "x", "\x1b[2J\x1b]0;gone\x07", "\ud800", "\0", "a" * 5000, "../../x", "/dev/zero", "5", "noise:",
+    "noise:nan,1", "step:-1,0", "se * se + poly9", "tcp://[/x]:1", "gym:os:x", "RBF", "cartpole", [], [[]], [1, [2]],
+    {}, {"type": "RBF"}, {"type": "Filtered"}, {"type": "Settings"}, {"type": None}, {"type": "Slew", "most": []},
+]  # fmt: skip
+ARRAYS: list[Callable[[np.ndarray], np.ndarray]] = [
+    lambda array: array[:0],
+    lambda array: array[:1],
+    lambda array: array.T.copy(),
+    lambda array: array.ravel(),
+    lambda array: array[None],
+    lambda array: np.concatenate([array, array]) if array.ndim else array,
+    lambda array: np.zeros((), array.dtype),
+    lambda array: array.astype(np.int32),
+    lambda array: array > 0,
+    lambda array: array * np.nan,
+    lambda array: array * 0 + 1e38,
+    lambda array: array * 0 - np.inf,
+    lambda array: np.zeros((100_000, 1)),
+    lambda array: array.astype(np.float16),
+]
+"""What may happen to an array."""
+
+
+class WouldLearn(UserError):
+    """A command has read everything and starts to compute."""
+
+
+# -- folders -----------------------------------------------------------------------------------------------------
+
+
+def folders(place: Path) -> dict[str, Path]:
+    """A finished run, one of format 3, and one that waits for the trial of its first policy."""
+    finished = chained(SAMPLES / "run-format4", place / "finished")
+    waiting = Path(shutil.copytree(SAMPLES / "run-format4", place / "waiting"))
+    for file in [file for i in (1, 2) for file in (waiting / "trials").glob(f"{i:03d}.*")]:
+        file.unlink()
+    for file in waiting.glob("*/002.safetensors"):
+        file.unlink()
+    shutil.copy(waiting / "policies/001.safetensors", waiting / "policy.safetensors")
+    results = waiting / "results.jsonl"
+    results.write_bytes(results.read_bytes().splitlines(keepends=True)[0])
+    change_json(waiting / "run.json", lambda row: {**row, "external": True})
+    older = Path(shutil.copytree(SAMPLES / "run-format3", place / "format3"))
+    return {"finished": finished, "waiting": chained(waiting, place / "asked"), "format3": older}
+
+
+# -- mutations ---------------------------------------------------------------------------------------------------
+
+
+def mutate(run: Path, rng: random.Random) -> str:
+    """Change one to three things in a run folder; what was changed, in words."""
+    files = sorted(path for path in run.rglob("*") if path.is_file() and path.suffix != ".sha256")
+    said = []
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        # Small files that say much are changed more often.
+        file = rng.choice(files) if rng.random() < 0.5 else run / rng.choice(["run.json", "results.jsonl"])
+        if file.exists():
+            said.append(f"{file.relative_to(run)}: {mutate_file(file, rng)}")
+    sign(run)
+    return "; ".join(said)
+
+
+def mutate_file(file: Path, rng: random.Random) -> str:
+    if rng.random() < 0.08:
+        return raw(file, rng)
+    said: list[str] = []
+    if file.suffix == ".json":
+        change_json(file, lambda row: tree(row, rng, said))
+    elif file.suffix == ".jsonl":
+        lines = file.read_bytes().splitlines() or [b"{}"]
+        i = rng.randrange(len(lines))
+        with contextlib.suppress(ValueError):
+            lines[i] = json.dumps(tree(json.loads(lines[i]), rng, said)).encode()
+        file.write_bytes(b"\n".join(lines) + b"\n")
+    elif file.suffix == ".safetensors":
+        change_arrays(file, rng, said)
+    else:
+        file.write_bytes(csv(file.read_bytes(), rng, said))
+    return ", ".join(said)
+
+
+def raw(file: Path, rng: random.Random) -> str:
+    """Damage the bytes of a file."""
+    content, kind = bytearray(file.read_bytes()), rng.choice(["cut", "bits", "gone", "random"])
+    if kind == "gone":
+        file.unlink()
+        return kind
+    for _ in range(rng.randint(1, 4) if content and kind == "bits" else 0):
+        content[rng.randrange(len(content))] = rng.randrange(256)
+    data = {"cut": content[: rng.randrange(len(content) + 1)], "bits": content, "random": rng.randbytes(60)}[kind]
+    file.write_bytes(bytes(data))
+    return kind
+
+
+def tree(value: Any, rng: random.Random, said: list[str]) -> Any:
+    """A JSON value with something changed at a random place."""
+    inside = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
+    if inside and rng.random() < 0.85:
+        key = rng.choice(inside)
+        if rng.random() < 0.15:
+            said.append(f"without {key!r}")
+            if isinstance(value, dict):
+                return {name: entry for name, entry in value.items() if name != key}
+            return [entry for i, entry in enumerate(value) if i != key]
+        said.append(str(key)[:30])
+        changed = tree(value[key], rng, said)
+        if isinstance(value, dict):
+            name = key if rng.random() < 0.97 else rng.choice(["type", "\x1b[31m", "\udfff", "x"])
+            return {name if each == key else each: changed if each == key else entry for each, entry in value.items()}
+        return [changed if i == key else entry for i, entry in enumerate(value)] + ([changed] * (rng.random() < 0.1))
+    chosen = rng.choice([*HOSTILE, [value], [value] * 3, {"a": value}, str(value)[:5000]])
+    said.append(f"= {str(chosen)[:30]!r}")
+    return chosen
+
+
+def change_json(file: Path, change: Callable[[Any], Any]) -> None:
+    """Change a JSON object, with its checksum."""
+    with contextlib.suppress(ValueError):
+        file.write_bytes(signed(change(json.loads(file.read_bytes())), 2) + b"\n")
+
+
+def signed(row: Any, indent: int | None = None) -> bytes:
+    if not isinstance(row, dict):
+        return json.dumps(row).encode()
+    return add_checksum(json.dumps({**row, "checksum": BLANK}, indent=indent).encode())
+
+
+def change_arrays(file: Path, rng: random.Random, said: list[str]) -> None:
+    """Change an array, or what the file says about its arrays."""
+    content = file.read_bytes()
+    try:
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        arrays, about = load(content), json.loads(header["__metadata__"]["vfpilco"])
+    except Exception:
+        return
+    if rng.random() < 0.6:
+        about = tree(about, rng, said)
+        about = {**about, "checksum": BLANK} if isinstance(about, dict) else about
+    else:
+        about["checksum"] = BLANK
+        name, kind = rng.choice(sorted(arrays) or ["x"]), rng.randrange(len(ARRAYS) + 2)
+        said.append(f"array {name} by {kind}")
+        if kind < len(ARRAYS) and name in arrays:
+            with np.errstate(all="ignore"):
+                arrays[name] = np.ascontiguousarray(ARRAYS[kind](arrays[name]))
+        elif kind == len(ARRAYS):
+            arrays.pop(name, None)
+        else:
+            arrays["reference"] = np.zeros((rng.choice([0, 1, 5]), rng.choice([0, 1, 2])))
+    file.write_bytes(add_checksum(save(arrays, {"vfpilco": json.dumps(about)})))
+
+
+def csv(content: bytes, rng: random.Random, said: list[str]) -> bytes:
+    """A table with a line or a cell changed."""
+    lines = content.decode("utf-8", "replace").split("\n")
+    i, kind = rng.randrange(len(lines)), rng.choice(["cell", "cell", "cell", "drop", "repeat", "column", "short"])
+    said.append(f"line {i + 1} {kind}")
+    if kind == "cell":
+        cells = lines[i].split(",")
+        cells[rng.randrange(len(cells))] = rng.choice(
+            ["", "nan", "inf", "-1e308", "1e200", "x", "\x1b[2J", "0x10", "1_0", '"', "t", "p", "1e-320", "9" * 400]
+        )
+        lines[i] = ",".join(cells)
+    elif kind == "drop":
+        del lines[i]
+    elif kind == "repeat":
+        lines.insert(i, lines[i])
+    elif kind == "column":
+        lines = [line.rpartition(",")[0] for line in lines]
+    else:
+        lines = [*lines[: rng.choice([1, 2, 3])], ""]
+    return "\n".join(lines).encode("utf-8", "replace")
+
+
+def sign(run: Path) -> None:
+    """Make checksums and the chain of results correct again."""
+    for file in run.glob("trials/*.csv"):
+        if not file.name.endswith("timing.csv"):
+            content = file.read_bytes()
+            file.with_name(f"{file.name}.sha256").write_text(f"{hashlib.sha256(content).hexdigest()}  {file.name}\n")
+    results = run / "results.jsonl"
+    if not results.exists():
+        return
+    before = b""
+    for line in results.read_bytes().splitlines():
+        with contextlib.suppress(ValueError):
+            row = json.loads(line)
+            if isinstance(row, dict):
+                if isinstance(row.get("files"), dict):
+                    names = [
+                        name for name in row["files"] if re.fullmatch(r"\w+/[\w.]+", name) and (run / name).is_file()
+                    ]
+                    row["files"] |= {name: digest((run / name).read_bytes()) for name in names}
+                if "previous" in row:
+                    row["previous"] = digest(before)
+                line = signed(row)
+        before += line + b"\n"
+    results.write_bytes(before)
+
+
+# -- commands ----------------------------------------------------------------------------------------------------
+
+
+def commands(kind: str, run: Path, log: Path, rng: random.Random) -> list[list[str]]:
+    """Every command that reads a run, a policy or a log."""
+    out = run.parent / "out"
+    listed: list[list[Any]] = [
+        ["runs", run.parent],
+        ["runs", run.parent, "--json"],
+        ["report", run, "--out", out / "a.html"],
+        ["report", run, run, "--out", out / "b.html"],
+        ["render", run, "--out", out / "c.png"],
+        ["render", run, "--out", out / "c.png", "--trial", "0"],
+        ["evaluate", run, "--episodes", "1"],
+        ["evaluate", run, "--episodes", "1", "--trial", "1", "--json"],
+        ["export", run, "--to", "numpy", "--out", out / "d"],
+        ["export", run, "--to", "c", "--out", out / "e", "--trial", "1"],
+        ["tell", run, log],
+        ["learn", "cartpole", "--out", run, "--resume", "--quiet"],
+        ["learn", "cartpole", "--out", run, "--resume", "--quiet", "--trials", "3"],
+    ]
+    listed += [["ask", run], ["ask", run, "--json"]] if kind == "waiting" else [["ask", run]]
+    if rng.random() < 0.05:  # takes ten times as long as the others
+        listed = [["inspect", log], ["inspect", log, "--task", "cartpole", "--json"]]
+    return [[str(word) for word in argv] for argv in listed]
+
+
+@contextlib.contextmanager
+def without_learning(patch: Any) -> Iterator[None]:
+    """Let commands read everything, and stop where they would compute for seconds."""
+
+    def stop(*_: object, **__: object) -> Any:
+        raise WouldLearn("It would learn now.")
+
+    with patch.context() as patched:
+        for name in ("fit", "Optimisation", "_simulate"):
+            patched.setattr(learner, name, stop)
+        yield
+
+
+def problem(argv: list[str]) -> str | None:
+    """What is wrong with how a command answered; None if nothing is."""
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(argv)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        frames, here = [], error.__traceback__
+        while here is not None:
+            frames.append(f"{Path(here.tb_frame.f_code.co_filename).name}:{here.tb_lineno}")
+            here = here.tb_next
+        return f"{type(error).__name__}: {str(error)[:200]} at {' '.join(frames[-4:])}"
+    said = err.getvalue()
+    if re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", out.getvalue() + said):
+        return f"control characters: {(out.getvalue() + said)[:200]!r}"
+    if code == 2 and not (said.endswith("\n") and said.splitlines()[-1].startswith("vfpilco: ")):
+        return f"no sentence: {said[-300:]!r}"
+    return None if code in (0, 2) else f"exit code {code}"
+
+
+def fuzz_runs(base: dict[str, Path], place: Path, seeds: range) -> list[str]:
+    """Problems found in mutated folders and logs, each with the seed that shows it."""
+    problems = []
+    for seed in seeds:
+        rng = random.Random(seed)
+        kind = rng.choice(sorted(base))
+        folder = place / str(seed)
+        run = Path(shutil.copytree(base[kind], folder / "run"))
+        log = folder / "log.csv"
+        log.write_bytes(csv((SAMPLES / "run-format4/trials/000.csv").read_bytes(), rng, []))
+        said = mutate(run, rng)
+        argv = rng.choice(commands(kind, run, log, rng))
+        found = problem(argv)
+        if found:
+            problems.append(f"{seed} ({kind}: {said}): vfpilco {argv[0]}: {found}")
+        shutil.rmtree(folder)
+    return problems
+
+
+def fuzz_policies(place: Path, seeds: range) -> list[str]:
+    """Problems found in mutated policy files."""
+    files = [*sorted((SAMPLES / "policies-format3").iterdir()), SAMPLES / "run-format4/policy.safetensors"]
+    problems = []
+    for seed in seeds:
+        rng, said = random.Random(seed), []
+        file = Path(shutil.copy(rng.choice(files), place / "policy.safetensors"))
+        change_arrays(file, rng, said)
+        try:
+            policy = LearnedPolicy.load(file)
+            policy(np.zeros(policy.measures))
+        except UserError:
+            pass
+        except Exception as error:
+            problems.append(f"{seed} ({', '.join(said)}): {type(error).__name__}: {str(error)[:200]}")
+    return problems

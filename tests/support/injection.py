@@ -1,0 +1,65 @@
+"""Faults injected at a chosen line of whatever is being executed."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+import vfpilco
+
+PACKAGE = str(Path(vfpilco.__file__).parent)
+
+
+class Place(NamedTuple):
+    """The n-th time that a line is executed."""
+
+    file: str
+    line: int
+    time: int
+
+    def __str__(self) -> str:
+        return f"{Path(self.file).name}:{self.line} ({self.time})"
+
+
+class Tracer:
+    """Follows the lines of the package and of `others` from the first call of a function called `begin` on.
+
+    At `place` it calls `fault`; an exception that this raises is raised in that line.
+    """
+
+    def __init__(
+        self, begin: str, others: str, place: Place | None = None, fault: Callable[[], None] | None = None
+    ) -> None:
+        self.begin, self.others, self.place, self.fault = begin, others, place, fault
+        self.active = self.hit = False
+        self.times: Counter[tuple[str, int]] = Counter()
+        self.places: list[Place] = []
+
+    def __enter__(self) -> Tracer:
+        sys.settrace(self._call)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+    def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
+        file = frame.f_code.co_filename
+        if not file.startswith(PACKAGE) and file != self.others:
+            return None
+        self.active = self.active or frame.f_code.co_name == self.begin
+        return self._line
+
+    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line" and self.active:
+            where = frame.f_code.co_filename, frame.f_lineno
+            self.times[where] += 1
+            place = Place(*where, self.times[where])
+            self.places.append(place)
+            if place == self.place and self.fault is not None:
+                self.hit = True
+                self.fault()
+        return self._line

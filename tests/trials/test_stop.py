@@ -1,0 +1,253 @@
+"""The invariant: whatever happens at whatever line, the machine is stopped after the last step.
+
+Faults are injected at lines of a trial: in learning, in an evaluation, in a dry run and in a served plant. A sample of
+the lines is tried here; `make test-long` tries every line, every time it is executed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import itertools
+import os
+import random
+import signal
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from injection import Place, Tracer
+from peers import Learner as Client
+from variants import variant
+
+import vfpilco
+from vfpilco import RealTime, Watcher
+from vfpilco.policy.learned import LearnedPolicy
+from vfpilco.storage.runfolder import RunFolder
+from vfpilco.tasks.task import Task
+from vfpilco.trials.learn import Given, begin
+from vfpilco.trials.learner import Learner
+
+POLICY = Path(__file__).parents[1] / "samples/policies-format3/naive-mlp-slew.safetensors"
+HORIZON, SLEW = 8, 0.2
+TORN = "ignore::pytest.PytestUnraisableExceptionWarning"
+"""A connection that is interrupted while it is being closed is closed a little later, with a warning."""
+SAMPLED = 40
+"""Cases of every mode that `make test` tries."""
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no message")
+
+
+class Terminated(BaseException):
+    """What SIGTERM raises in these tests."""
+
+
+FAULTS = (RuntimeError, SystemExit, KeyboardInterrupt, asyncio.CancelledError, GeneratorExit, MemoryError, Mute)
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Machine:
+    """Records what it is asked for; it overwrites the inputs it was given and the positions it has returned."""
+
+    def __init__(self, limit: float, most: float) -> None:
+        self.limit, self.most, self.calls, self.violations = limit, most, [], []
+        self.before, self.buffer = 0.0, np.zeros(2)
+
+    def reset(self, seed: int) -> np.ndarray:
+        self.calls.append("reset")
+        self.before, self.buffer[:] = 0.0, 0.0
+        return self.buffer
+
+    def step(self, u: np.ndarray) -> np.ndarray:
+        self.calls.append("step")
+        applied = float(u[0])
+        if abs(applied) > self.limit or abs(applied - self.before) > self.most * (1 + 1e-9):
+            self.violations.append((self.before, applied))
+        self.before = applied
+        u[:] = 1e6
+        self.buffer += 0.01 * applied
+        return self.buffer
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def ordinary(monkeypatch):
+    """SIGTERM raises; afterwards the priority of this process and its signals are as before."""
+    monkeypatch.setattr(Task, "check", lambda task: None)  # It comes before the machine moves, and takes long.
+
+    def terminate(number, frame):
+        raise Terminated
+
+    before, scheduling = signal.signal(signal.SIGTERM, terminate), (os.sched_getscheduler(0), os.sched_getparam(0))
+    yield
+    os.sched_setscheduler(0, *scheduling)
+    signal.signal(signal.SIGTERM, before)
+    gc.enable()
+
+
+def small_task(machine: Machine) -> Task:
+    """The cart-pole with few samples, in real time, but without a deadline."""
+    patient = RealTime(missed=1e9)
+    base = variant(vfpilco.task("cartpole"), plant=lambda: machine, realtime=patient, horizon=HORIZON)
+    return variant(base, ends=lambda q: False, success=lambda q: False, exploration=vfpilco.FilteredNoise())
+
+
+# -- the four modes: what is done, and the function with which a trial begins ---------------------------------------
+
+
+def learning(machine: Machine, folder: Path) -> None:
+    task = small_task(machine)
+    plan = Given(trials=1, changes={"slew": SLEW}).plan(task)
+    run = RunFolder(folder, {}, {})
+    with run.held():
+        begin(plan, run)
+        Learner(plan, machine, run, Watcher()).explore(0)
+
+
+def evaluating(machine: Machine, folder: Path) -> None:
+    vfpilco.evaluate(small_task(machine), LearnedPolicy.load(POLICY), episodes=2)
+
+
+def trying(machine: Machine, folder: Path) -> None:
+    vfpilco.dry_run(small_task(machine))
+
+
+def serving(machine: Machine, folder: Path) -> None:
+    """A learner runs two trials; the second one ends with the connection."""
+    address = {}
+
+    def say(line: str) -> None:
+        if line.startswith("plant on"):
+            host, _, port = line.rpartition("/")[2].rpartition(":")
+            address["place"] = host, int(port)
+            thread.start()
+        if "said bye" in line:
+            raise KeyboardInterrupt
+
+    def converse() -> None:
+        hello = {"type": "hello", "protocol": "vfpilco-plant", "version": 1}
+        numbers = itertools.count()
+        with contextlib.suppress(OSError, TypeError), Client(address["place"]) as client:
+            client.connection.settimeout(10)
+            client.receive()
+            client.send(hello)
+            for kind, more in [
+                ("reset", {"seed": 1}),
+                *[("step", {"inputs": [u]}) for u in (1.0, 2.0, 1.0)],
+                ("stop", {}),
+                ("reset", {"seed": 2}),
+                ("step", {"inputs": [1.0]}),
+            ]:
+                client.send({"type": kind, "id": next(numbers), **more})
+                if client.receive() is None:
+                    break
+        for _ in range(20):  # until the program has ended
+            with contextlib.suppress(ConnectionResetError, BrokenPipeError, TimeoutError):
+                try:
+                    with Client(address["place"]) as client:
+                        client.connection.settimeout(1)
+                        client.receive()
+                        client.send(hello, {"type": "bye", "id": next(numbers)})
+                        client.receive()
+                except ConnectionRefusedError:
+                    return
+
+    thread = threading.Thread(target=converse)
+    try:
+        vfpilco.serve(
+            machine,
+            positions=["p", "alpha"],
+            inputs=["force"],
+            limits=[10.0],
+            sampling_time=0.01,
+            address="0",
+            patience=20,
+            say=say,
+        )
+    finally:
+        with contextlib.suppress(RuntimeError):
+            thread.join(20)
+
+
+MODES = {
+    "learn": (learning, "on_plant", SLEW * 10),
+    "evaluate": (evaluating, "connect", 20.0),
+    "dry run": (trying, "connect", 20.0),
+    "serve": (serving, "serve_next", 20.0),
+}
+
+
+def places(mode: str, folder: Path) -> list[Place]:
+    """Every line of a trial, every time it is executed."""
+    run, first, most = MODES[mode]
+    machine = Machine(10.0, most)
+    with Tracer(first, __file__) as tracer, contextlib.suppress(KeyboardInterrupt):
+        run(machine, folder)
+    assert machine.calls.count("step") >= 4
+    return tracer.places
+
+
+def check(mode: str, place: Place, fault, folder: Path) -> bool:
+    """Inject a fault at a place, and check the invariant; whether the place was reached."""
+    run, first, most = MODES[mode]
+    machine, handlers = Machine(10.0, most), [signal.getsignal(number) for number in SIGNALS]
+    scheduling, raised = os.sched_getscheduler(0), None
+
+    def strike() -> None:
+        if isinstance(fault, signal.Signals):
+            signal.raise_signal(fault)
+        else:
+            raise fault
+
+    try:
+        with Tracer(first, __file__, place, strike) as tracer:
+            run(machine, folder)
+    except BaseException as error:
+        raised = error
+    said = f"{mode}, {fault!r} at {place}: {machine.calls}, raised {type(raised).__name__}"
+    last = max((i for i, call in enumerate(machine.calls) if call in ("reset", "step")), default=-1)
+    assert last < 0 or "stop" in machine.calls[last:], f"not stopped: {said}"
+    assert os.sched_getscheduler(0) == scheduling, f"priority not restored: {said}"
+    assert [signal.getsignal(number) for number in SIGNALS] == handlers, f"handlers not restored: {said}"
+    assert gc.isenabled(), f"no garbage collection: {said}"
+    if tracer.hit and isinstance(fault, signal.Signals):
+        assert isinstance(raised, KeyboardInterrupt | Terminated), f"the signal was lost: {said}"
+    assert not machine.violations, said
+    return tracer.hit
+
+
+@pytest.mark.filterwarnings(TORN)
+@pytest.mark.parametrize("mode", MODES)
+def test_the_machine_is_stopped_after_a_fault_at_any_of_a_sample_of_lines(mode, tmp_path):
+    rng = random.Random(f"lines of {mode}")
+    found = places(mode, tmp_path / "first")
+    once = list({(place.file, place.line): place for place in found}.values())
+    chosen = rng.sample(once, min(SAMPLED, len(once)))
+    hits = 0
+    for i, place in enumerate(chosen):
+        fault = rng.choice(SIGNALS) if i % 2 else rng.choice(FAULTS)
+        hits += check(mode, place, fault, tmp_path / str(i))
+    assert hits > 0.8 * len(chosen)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings(TORN)
+@pytest.mark.parametrize("kind", ["exception", "signal"])
+@pytest.mark.parametrize("mode", MODES)
+def test_the_machine_is_stopped_after_a_fault_at_every_line(mode, kind, tmp_path):
+    found, hits = places(mode, tmp_path / "first"), 0
+    faults = itertools.cycle(FAULTS if kind == "exception" else SIGNALS)
+    for i, place in enumerate(found):
+        hits += check(mode, place, next(faults), tmp_path / str(i))
+    print(f"{mode}, {kind}: {hits} of {len(found)} places, {len({p[:2] for p in found})} lines")
+    assert hits > 0.8 * len(found)
