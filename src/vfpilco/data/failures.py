@@ -22,7 +22,12 @@ class PlantError(UserError):
 
 
 class NotStopped(PlantError):
-    """The machine could not be stopped and has to be stopped by hand; on the command line the exit code is 3."""
+    """The machine could not be stopped and has to be stopped by hand; on the command line the exit code is 3.
+
+    Example:
+        >>> issubclass(NotStopped, PlantError)
+        True
+    """
 
     exit_code = NOT_STOPPED
 

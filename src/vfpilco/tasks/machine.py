@@ -65,8 +65,8 @@ class Input:
     """An input of the plant.
 
     Example:
-        >>> Input("force", "N", limit=10.0)
-        Input(name='force', unit='N', limit=10.0)
+        >>> Input("force", "N", limit=10.0).limit
+        10.0
     """
 
     name: str
