@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -77,7 +78,7 @@ def test_a_copied_folder_is_not_in_use_without_locks(tmp_path, without_flock):
     with lock.hold(tmp_path / "a"):
         assert lock.is_held(tmp_path / "a")
         with (
-            pytest.raises(UserError, match=r"is in use by process \d+ on .*remove .*\.lock"),
+            pytest.raises(UserError, match=r"in use by process \d+ on .*remove .*\.lock"),
             lock.hold(tmp_path / "a"),
         ):
             pass
@@ -148,8 +149,6 @@ def test_workers_stop_when_the_study_is_killed(tmp_path):
 
 
 def test_workers_stop_when_the_study_ends(tmp_path):
-    import threading
-
     attendance, mark = Attendance(), tmp_path / "pid"
     thread = threading.Thread(target=attendance.execute, args=([sys.executable, "-c", WAITING, str(mark)],))
     thread.start()
