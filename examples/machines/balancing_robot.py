@@ -2,8 +2,8 @@
 
     vfpilco learn examples/machines/balancing_robot.py
 
-Body, wheels and motors: Y. Yamamoto, "NXTway-GS Model-Based Design" (2008), the LEGO Mindstorms robot. Encoders of 360
-counts per turn between wheels and body. Typical values: 3 mrad of noise of the pitch from an inertial unit, a battery
+Body, wheels and motors: Y. Yamamoto, "NXTway-GS Model-Based Design" (2008), the LEGO Mindstorms robot. Typical values:
+encoders of 360 counts per turn between wheels and body, 3 mrad of noise of the pitch from an inertial unit, a battery
 of 8 V, a start within a few degrees of upright, held by hand.
 """
 

@@ -2,9 +2,9 @@
 
     vfpilco learn examples/machines/cartpole_with_backlash.py
 
-Cart and pole are those of the built-in machine (M. P. Deisenroth, "Efficient Reinforcement Learning using Gaussian
-Processes", 2010). The drive pushes the cart only after it has crossed the play between pinion and rack. A camera sees
-cart and pole. Typical values: mass, play and stiffness of the drive, noise of the camera.
+Cart and pole are those of the built-in machine, which is that of the paper. The drive pushes the cart only after it has
+crossed the play between pinion and rack. A camera sees cart and pole. Typical values: mass, play and stiffness of the
+drive, noise of the camera.
 """
 
 import jax.numpy as jnp

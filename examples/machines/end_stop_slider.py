@@ -2,7 +2,7 @@
 
     vfpilco learn examples/machines/end_stop_slider.py
 
-Cart, motor and gear of the Quanser IP02 with its extra weight, from its user manual; encoder of 22.75 µm per count.
+Cart, motor, gear and encoder of the Quanser IP02 with its extra weight, from its set-up files.
 Typical values: rubber buffers 20 cm to both sides, friction of the rail, an amplifier of 6 V.
 """
 

@@ -2,9 +2,9 @@
 
     vfpilco learn examples/machines/flexible_link.py
 
-Servo: Quanser SRV02 in its high gear. The link, a steel ruler of 42 cm whose base is clamped to the servo, has the
-size and the frequency of about 3 Hz of Quanser's Rotary Flexible Link. Encoder of 4096 counts per turn. Typical values:
-a strain gauge with 2 mrad of noise, the damping of the link, an amplifier of 5 V.
+Servo: Quanser SRV02 in its high gear. Typical values: the link, a steel ruler of 42 cm and 65 g that swings at 3 Hz
+when its base is clamped, and its damping; an encoder of 4096 counts per turn, a strain gauge with 2 mrad of noise, an
+amplifier of 5 V.
 """
 
 import math

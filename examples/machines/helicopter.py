@@ -2,9 +2,9 @@
 
     vfpilco learn examples/machines/helicopter.py
 
-Inertias, thrusts and damping of the Quanser 2 DOF Helicopter, from its user manual and the files that come with it.
-Encoders of 4096 counts per turn in pitch and 8192 in yaw. The inputs are added to the voltages of the front and the
-back motor at which the body hovers. Typical values: their limits of 10 V, and a start within a few degrees of level.
+Inertias, thrusts and damping of the Quanser 2 DOF Helicopter, from the set-up files of its control laboratory. The
+inputs are added to the voltages of the front and the back motor at which the body hovers. Typical values: their limits
+of 10 V, encoders of 4096 counts per turn in pitch and 8192 in yaw, a start within a few degrees of level.
 """
 
 import math

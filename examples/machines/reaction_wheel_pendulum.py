@@ -3,7 +3,7 @@
     vfpilco learn examples/machines/reaction_wheel_pendulum.py
 
 Masses, lengths, inertias and motor of the kit in D. J. Block, K. J. Åström and M. W. Spong, "The Reaction Wheel
-Pendulum" (Morgan & Claypool, 2007). Encoders of 4000 counts per turn on pivot and motor. Typical values: the supply of
+Pendulum" (Morgan & Claypool, 2007). Typical values: encoders of 4000 counts per turn on pivot and motor, the supply of
 24 V, the friction of the wheel's bearing, and a start within a few degrees of upright, held by hand.
 """
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 
-from vfpilco.cli import signals
+from vfpilco.cli import signals, streams
 
 
 def main() -> int:
     """Run a command; a signal ends the program without a traceback, also while it is still being loaded."""
     signals.while_loading()
+    streams.prepare()
     from vfpilco.cli import main as program
 
     program.preload(sys.argv[1:])

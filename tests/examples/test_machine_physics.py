@@ -61,7 +61,7 @@ def test_reaction_wheel_pendulum():
     """Two bodies: the pendulum with the wheel's mass at its end, and the wheel turning about its own axis."""
     plant = machine("reaction_wheel_pendulum")
     pendulum, wheel, arms = 0.2164, 0.0850, (0.1173, 0.1270)  # kg, kg, m to their centres of mass
-    assert pytest.approx(plant.inertia, rel=5e-3) == 2.233e-4 + pendulum * arms[0] ** 2 + wheel * arms[1] ** 2
+    assert pytest.approx(plant.inertia, rel=5e-3) == 2.333e-4 + pendulum * arms[0] ** 2 + wheel * arms[1] ** 2
     assert pytest.approx(plant.moment, rel=1e-3) == 9.81 * (pendulum * arms[0] + wheel * arms[1])
 
     def lagrangian(q, dq):
@@ -240,10 +240,10 @@ def test_magnetic_levitation_is_as_unstable_as_published_and_conserves_energy():
     np.testing.assert_allclose(energy, energy[0], atol=1e-9)
 
 
-def test_the_servo_of_the_beam_has_the_published_gain_and_time_constant():
+def test_the_servo_of_the_beam_has_a_plausible_gain_and_time_constant():
     plant = machine("ball_and_beam")
     a, b = jacobians(plant, np.zeros(4), np.zeros(1))
-    assert -b[3, 0] / a[3, 3] == pytest.approx(1.53, rel=0.01)  # rad/s per V, and s: Quanser's SRV02 workbook
+    assert -b[3, 0] / a[3, 3] == pytest.approx(1.53, rel=0.01)  # rad/s per V, and s: usual for this servo
     assert -1 / a[3, 3] == pytest.approx(0.0254, rel=0.03)
 
 

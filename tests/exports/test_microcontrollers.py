@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from boards import ARM, CORE, CORTEX_M0, CORTEX_M4, STRICT, UNO, build, run_on_uno, sections
+from boards import ARM, CORTEX_M0, CORTEX_M4, STRICT, UNO, build, run_on_uno, sections, sketch_for_uno
 from folders import one_sentence
 
 from exports import LIMITS, exported, learned, motion, need, written
@@ -259,23 +259,9 @@ def test_the_library_has_what_arduino_needs(library):
 
 
 def test_the_sketch_is_built_for_an_uno_and_fits(library, tmp_path):
-    need("avr-gcc")
-    if not CORE.exists():
-        need("arduino-core-avr")
-    sketch = tmp_path / "Control.cpp"
-    sketch.write_text("#include <Arduino.h>\n" + (library / arduino.SKETCH).read_text())
-    core = [path for path in (CORE / "cores/arduino").iterdir() if path.suffix in (".c", ".cpp")]
-    includes = [f"-I{path}" for path in (CORE / "cores/arduino", CORE / "variants/standard", library / "src")]
-    flags = (*UNO, "-DARDUINO=10819", "-DARDUINO_AVR_UNO", "-DDECIMAL_DIG=17", "-std=gnu++11", "-w", *includes)
-    sources = [sketch, library / "src/cart_policy.c", *core]
-    built = build("avr-gcc", flags, sources, tmp_path / "sketch.elf")
-    sizes = sections("avr-size", built)
-    uno = BOARDS[0]
-    flash, ram = sizes[".text"] + sizes[".data"], sizes[".data"] + sizes[".bss"]
-    print(
-        f"the sketch with 200 basis functions takes {flash} of {uno.flash} bytes of flash and {ram} of {uno.ram} of RAM"
-    )
-    used = c.footprint(made("default size"), "float", footprint.AVR)
+    flash, ram = sketch_for_uno(library, (library / arduino.SKETCH).read_text(), tmp_path)
+    uno, used = BOARDS[0], c.footprint(made("default size"), "float", footprint.AVR)
+    print(f"the sketch with 200 basis functions takes {flash} of {uno.flash} bytes of flash, {ram} of {uno.ram} of RAM")
     assert flash <= used.constants + 16384 <= uno.flash
     assert ram + used.stack + 300 <= used.struct + used.stack + 640 <= uno.ram
 

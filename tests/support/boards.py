@@ -114,3 +114,17 @@ def run_on_uno(source: Path, names: dict[str, str], trial: np.ndarray, into: Pat
     *inputs, (cycles,) = [line for line in words if line]
     bits = np.array([[int(word, 16) for word in line] for line in inputs], dtype=np.uint32)
     return bits.view(np.float32).astype(float), int(cycles, 16)
+
+
+def sketch_for_uno(library: Path, sketch: str, into: Path) -> tuple[int, int]:
+    """Build a sketch with a library and Arduino's core for an Uno: the bytes of flash and RAM that it takes."""
+    need("avr-gcc")
+    if not CORE.exists():
+        need("arduino-core-avr")
+    (into / "sketch.cpp").write_text(f"#include <Arduino.h>\n{sketch}")
+    core = [path for path in sorted((CORE / "cores/arduino").iterdir()) if path.suffix in (".c", ".cpp")]
+    includes = [f"-I{path}" for path in (CORE / "cores/arduino", CORE / "variants/standard", library / "src")]
+    flags = (*UNO, "-DARDUINO=10819", "-DARDUINO_AVR_UNO", "-DDECIMAL_DIG=17", "-std=gnu++11", "-w", *includes)
+    sources = [into / "sketch.cpp", *(library / "src").glob("*.c"), *core]
+    sizes = sections("avr-size", build("avr-gcc", flags, sources, into / "sketch.elf"))
+    return sizes[".text"] + sizes[".data"], sizes[".data"] + sizes[".bss"]

@@ -49,6 +49,7 @@ def test_an_absurd_sample_is_rejected_with_its_number_and_the_rest_is_kept(tmp_p
     assert "nan" not in (tmp_path / "a/trials/000.partial.csv").read_text()
 
 
+@pytest.mark.long
 def test_a_run_is_resumed_after_an_absurd_sample(tmp_path, task):
     with pytest.raises(PlantError, match="plausible range"):
         vfpilco.learn(variant(task, plant=lambda: Faulty([1e200])), trials=1, out=tmp_path / "a", **TINY)

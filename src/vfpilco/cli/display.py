@@ -79,7 +79,7 @@ class Display(ProgressLine, Watcher):
         if result.predicted_cost is None:
             self.console.print(f"  exploration   cost {short(result.cost):>5}{details}")
             return
-        mark = "[bold green]success[/]" if result.success else "[dim]not yet[/]"
+        mark = outcome(result, "not yet")
         cost, predicted = short(result.cost), short(result.predicted_cost.mean)
         self.console.print(
             f"  trial {result.trial:<2}      cost {cost:>5}   predicted {predicted:>5}{details}   {mark}"
@@ -103,9 +103,16 @@ class Episodes(Watcher):
 
     def evaluated(self, result: EpisodeResult) -> None:
         if not self.quiet:
-            mark = "[bold green]success[/]" if result.success else "[dim]no success[/]"
+            mark = outcome(result, "no success")
             cost = short(result.cost)
             self.console.print(f"  episode {result.episode:<4} cost {cost:>5}{measured(result)}   {mark}")
+
+
+def outcome(result: TrialResult | EpisodeResult, otherwise: str) -> str:
+    """Whether a trial was a success; one that ended early was not tested."""
+    if result.success:
+        return "[bold green]success[/]"
+    return f"[dim]{otherwise if result.ended_s is None else 'success not tested'}[/]"
 
 
 def measured(result: TrialResult | EpisodeResult) -> str:

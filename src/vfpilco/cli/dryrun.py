@@ -35,4 +35,5 @@ def to_json(tried: DryRun) -> dict[str, Any]:
     units = {name: position.pop("unit") for name, position in content["positions"].items()}
     punctuality = {name: content["punctuality"][name] for name in TIMING}
     strange = content.pop("unexpected_start")
+    content.pop("unpunctual")  # It is one of the problems.
     return {**content, "punctuality": punctuality, "units": units, "strange": strange}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
 import platform
 import warnings
@@ -13,6 +14,9 @@ from vfpilco.common.places import cache_folder
 
 CACHE_BYTES = 256 * 2**20
 """Size of the compilation cache above which the least recently used entries are removed."""
+
+LOCK, PATIENCE = ".lockfile", 3.0
+"""The lock of that cache, and how long to wait for it in seconds."""
 
 _configured = False
 
@@ -63,12 +67,29 @@ def _cache_compiled_code() -> None:
         writable = os.access(folder, os.W_OK)
     except OSError:
         writable = False
-    if writable:
+    if writable and _is_locked(folder):
+        logging.getLogger("vfpilco").warning(
+            f"Another process keeps {folder / LOCK} locked: code is compiled without the cache, which takes longer."
+        )
+    elif writable:
         jax.config.update("jax_compilation_cache_dir", str(folder))
         jax.config.update("jax_compilation_cache_max_size", CACHE_BYTES)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
         # Code that cannot be read from the cache is compiled again.
         warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache")
+
+
+def _is_locked(folder: Path) -> bool:
+    """Whether the lock of JAX's cache is held for longer than reading or writing takes: JAX would wait at every use."""
+    from filelock import FileLock, Timeout
+
+    try:
+        with FileLock(folder / LOCK, timeout=PATIENCE):
+            return False
+    except Timeout:
+        return True
+    except (OSError, NotImplementedError):
+        return True
 
 
 def _instruction_set() -> str:

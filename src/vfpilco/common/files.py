@@ -7,6 +7,7 @@ Every file we read must be a regular file of plausible size; nothing that is rea
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -71,9 +72,11 @@ def new_folder(path: Path) -> Iterator[Path]:
     """A temporary folder that becomes `path` when the block ends; if the block fails, nothing is left behind."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)  # left by an interrupted write
-    temporary.mkdir()
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        if not _is_writing(left):
+            shutil.rmtree(left, ignore_errors=True)
     try:
+        temporary.mkdir()
         yield temporary
         os.replace(temporary, path)
     except BaseException as error:
@@ -81,6 +84,18 @@ def new_folder(path: Path) -> Iterator[Path]:
         if isinstance(error, OSError):
             error.filename = str(path)
         raise
+
+
+def _is_writing(temporary: Path) -> bool:
+    """Whether the process that a temporary folder is named after is another one that is still running."""
+    try:
+        process = int(temporary.name.split(".")[-2])
+        os.kill(process, 0)
+    except (ValueError, OverflowError, ProcessLookupError):
+        return False
+    except OSError:
+        return True
+    return process != os.getpid()
 
 
 def read_file(path: Path) -> bytes:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vfpilco.common.files import write_file
+from vfpilco.common.text import printable
 
 SCRIPTS = (
     "dom.js",
@@ -49,7 +50,7 @@ def page(title: str, data: dict[str, Any]) -> str:
 <meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy"
   content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
-<title>{html.escape(title)}</title>
+<title>{html.escape(printable(title))}</title>
 <style>
 {style}</style>
 </head>
@@ -66,6 +67,7 @@ def page(title: str, data: dict[str, Any]) -> str:
 def embedded(data: Any) -> str:
     """JSON that cannot end the script element that contains it, nor be parsed as anything but JSON."""
     text = json.dumps(_finite(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = text.encode("utf-8", "backslashreplace").decode()  # A path may be bytes that are not text.
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text

@@ -36,12 +36,43 @@ PINNED = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); os.execv(
 """A program that pins itself to one core and then becomes another program."""
 
 
-def run(job: Job, out: Path, core: int | None = None) -> Outcome:
+class Attendance:
+    """Pipes to running workers: one that is closed, also by the end of this process, tells its worker to stop."""
+
+    def __init__(self) -> None:
+        self.open: set[int] = set()
+        self.ended = False
+
+    def execute(self, program: list[str]) -> subprocess.CompletedProcess[str]:
+        """Run a worker to its end, or until this process ends."""
+        reading, writing = os.pipe()
+        self.open.add(writing)
+        try:
+            if self.ended:
+                return subprocess.CompletedProcess(program, 1, "", "stopped")
+            return subprocess.run(program, capture_output=True, text=True, check=False, stdin=reading)
+        finally:
+            os.close(reading)
+            self._close(writing)
+
+    def end(self) -> None:
+        """Tell all workers to stop, also those that are being started."""
+        self.ended = True
+        for writing in list(self.open):
+            self._close(writing)
+
+    def _close(self, writing: int) -> None:
+        if writing in self.open:
+            self.open.discard(writing)
+            os.close(writing)
+
+
+def run(job: Job, out: Path, core: int | None = None, attendance: Attendance | None = None) -> Outcome:
     """Make a run, or resume it, in a process of its own; pinned to a core, if one is given."""
     program = [sys.executable, "-m", "vfpilco.studies.worker", Order.of(job, out).to_json()]
     if core is not None and hasattr(os, "sched_setaffinity"):
         program = [sys.executable, "-c", PINNED, str(core), *program]
-    done = subprocess.run(program, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    done = (attendance or Attendance()).execute(program)
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         return Outcome(job, None, lines[-1] if lines else f"exit code {done.returncode}")
@@ -61,10 +92,11 @@ def local(jobs: list[Job], out: Path, workers: int | None = None) -> Iterator[Ou
     def on_a_core(job: Job) -> Outcome:
         core = free.get()
         try:
-            return run(job, out / job.name, core)
+            return run(job, out / job.name, core, attendance)
         finally:
             free.put(core)
 
+    attendance = Attendance()
     with ThreadPoolExecutor(free.qsize() or 1) as pool:
         pending: set[Future[Outcome]] = {pool.submit(on_a_core, job) for job in jobs}
         try:
@@ -74,6 +106,7 @@ def local(jobs: list[Job], out: Path, workers: int | None = None) -> Iterator[Ou
         finally:
             for future in pending:
                 future.cancel()
+            attendance.end()
 
 
 def on_ray(jobs: list[Job], out: Path, workers: int | None = None) -> Iterator[Outcome]:

@@ -6,8 +6,11 @@ It prints nothing but an error, in one sentence. A run that is interrupted or fa
 from __future__ import annotations
 
 import json
+import os
 import signal
+import stat
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -94,6 +97,18 @@ def stop_on_signals() -> None:
             signal.signal(number, _interrupt)
 
 
+def stop_with_parent() -> None:
+    """Interrupt the run when standard input ends: a pipe that the process that gave the order holds open."""
+
+    def attend() -> None:
+        while os.read(0, 1024):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    if stat.S_ISFIFO(os.fstat(0).st_mode):
+        threading.Thread(target=attend, daemon=True).start()
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
     interrupts.request()
     raise KeyboardInterrupt
@@ -106,4 +121,5 @@ def _fail(sentence: str, code: int) -> int:
 
 if __name__ == "__main__":
     stop_on_signals()
+    stop_with_parent()
     sys.exit(main(sys.argv[1:]))

@@ -9,6 +9,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from scipy.signal import butter, lfilter, sawtooth
 
+from vfpilco.common.errors import UserError
+
 
 @runtime_checkable
 class Exploration(Protocol):
@@ -80,6 +82,12 @@ class FilteredNoise:
     """Standard deviation as a fraction of the input limit."""
 
     def inputs(self, rng: np.random.Generator, steps: int, sampling_time: float, limits: np.ndarray) -> np.ndarray:
+        if self.cutoff * sampling_time >= 0.5:
+            raise UserError(
+                f"a sampling time of {sampling_time:g} s is too long for inputs of {self.cutoff:g} Hz: give "
+                f"sampling_time in seconds, {sampling_time / 1000:g} if {sampling_time:g} is in milliseconds, or lower "
+                "the cutoff of FilteredNoise"
+            )
         b, a = butter(1, self.cutoff, fs=1 / sampling_time)  # pyright: ignore[reportAssignmentType, reportGeneralTypeIssues]
         settle = int(np.ceil(2 / (self.cutoff * sampling_time)))
         noise = np.asarray(lfilter(b, a, rng.standard_normal((settle + steps, len(limits))), axis=0))[settle:]

@@ -96,8 +96,8 @@ def _check_times(task: Task) -> None:
         raise UserError(f"The sampling time must be positive, got {sampling_time}: give it in seconds.")
     if sampling_time > LONGEST:
         raise UserError(
-            f"The sampling time is in seconds, got {sampling_time:g}: a machine that is sampled so rarely cannot be "
-            "learned."
+            f"The sampling time is in seconds, got {sampling_time:g}: write {sampling_time / 1000:g} if that is in "
+            "milliseconds; a machine that is sampled so rarely cannot be learned."
         )
     check_integer("horizon", task.horizon, 2)
     check_integer("explorations", task.explorations, 1)

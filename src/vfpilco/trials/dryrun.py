@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,8 +16,8 @@ from vfpilco.tasks.task import Task
 from vfpilco.trials.execute import Conditions, connected, execute
 from vfpilco.trials.punctuality import Punctuality
 
-PATIENT = RealTime(missed=1e9)
-"""Lateness is only measured."""
+PATIENT = RealTime(missed=1e9, step_timeout=math.inf, reset_timeout=math.inf)
+"""For a machine that is not driven in real time: lateness is only measured."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class DryRun:
     """How far the exploration would drive every input, as a fraction of its limit."""
     unexpected_start: str | None = None
     """Where it started, if that is not where the task says."""
+    unpunctual: str | None = None
+    """Which rule of the machine's RealTime the samples break, as a trial that is learned from must not."""
     problems: tuple[str, ...] = ()
     """What should be fixed before learning."""
 
@@ -69,6 +72,8 @@ class DryRun:
             )
         if self.realtime and self.rate < 0.98 * self.wanted_rate:
             found.append(f"It is too slow, {rates}: make the driver faster, or correct sampling_time.")
+        if self.unpunctual:
+            found.append(self.unpunctual)
         if self.unexpected_start:
             found.append(f"It started with {self.unexpected_start}: correct the task's start, or the machine's reset.")
         return replace(self, problems=tuple(found))
@@ -123,7 +128,7 @@ def dry_run(task: Task, limits: InputLimits | None = None, seed: int = 0, watch:
     configure()
     task.check()
     machine = task.machine
-    punctuality = Punctuality(PATIENT, machine.sampling_time)
+    punctuality = Punctuality(machine.realtime or PATIENT, machine.sampling_time, strict=False)
     zero = np.zeros(len(machine.inputs))
     with connected(task) as plant:
         (watch or Watcher()).ready(0)
@@ -145,6 +150,7 @@ def dry_run(task: Task, limits: InputLimits | None = None, seed: int = 0, watch:
         },
         explores=explores(task, limits or InputLimits(), seed, trial.q),
         unexpected_start=task.far_from_start(trial.q[0]),
+        unpunctual=punctuality.problem(),
     ).with_problems()
 
 

@@ -102,6 +102,11 @@ class Journal:
                 f"{row.predicted_cost.low:.1f} to {row.predicted_cost.high:.1f}; the model is not yet accurate where "
                 "the policy goes."
             )
+        if kind == "policy" and row.ended_s is not None:
+            self.watch.note(
+                f"Trial {row.trial} ended early, after {row.ended_s:.3g} s: its success was not tested and counts as "
+                "none."
+            )
         row = dataclasses.replace(row, notes=self.watch.take())
         self.result.rows.append(row)
         self.store.add_result(row)

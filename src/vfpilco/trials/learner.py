@@ -17,6 +17,7 @@ from vfpilco.model.model import Model
 from vfpilco.policy.base import Params, Policy
 from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.policy.preparation import policy_inputs, reference_errors
+from vfpilco.recordings.trials import faults
 from vfpilco.rollout.optimise import Optimisation
 from vfpilco.rollout.particles import Rollout, simulate
 from vfpilco.storage.checkpoints import Checkpoints
@@ -67,7 +68,10 @@ class Learner:
         """Apply exploring inputs; the same seed gives the same ones to every method."""
         self.watch.phase(0, "exploring")
         share, controller = self.settings.limits.gentle, self.task.explorer(self.plan.seed, i)
-        self.journal.record(self.on_plant(0, lambda q: share * np.asarray(controller(q))), "explore")
+        explored = self.on_plant(0, lambda q: share * np.asarray(controller(q)))
+        for fault in faults(explored, self.task):
+            self.watch.note(f"CHECK THE MEASUREMENTS: {fault}")
+        self.journal.record(explored, "explore")
 
     def learn_model(self, trial: int, data: TrainingSet) -> Model:
         """Model learning: one GP per joint on all data so far."""

@@ -29,6 +29,8 @@ class Punctuality:
 
     rules: RealTime
     sampling_time: float
+    strict: bool = True
+    """Whether a trial that breaks the rules is stopped."""
     late: list[float] = field(default_factory=list)
     """Seconds by which each sample was late (negative: early); time is counted from the first sample."""
     missed: int = 0
@@ -52,18 +54,27 @@ class Punctuality:
         limit = self.rules.missed * self.sampling_time
         self.early += self.late[-1] < -limit
         self.missed += self.late[-1] > limit
+        problem = self.problem() if self.strict else None
+        if problem:
+            raise PlantError(problem)
+
+    def problem(self) -> str | None:
+        """Which rule the samples so far break, and what to do; None if they break none."""
+        limit, stopped = 1e3 * self.rules.missed * self.sampling_time, ": the plant was stopped" if self.strict else ""
         if self.early > self.rules.most_missed:
-            raise PlantError(
-                f"{self.early} samples came more than {1e3 * limit:.4g} ms too early, the last one by "
-                f"{-1e3 * self.late[-1]:.4g} ms: the plant was stopped. It is faster than the task's sampling time: "
-                "let step() wait, for example with vfpilco.Clock, or correct sampling_time."
+            return (
+                f"{self.early} samples came more than {limit:.4g} ms too early, the earliest by "
+                f"{-1e3 * min(self.late):.4g} ms{stopped}. It is faster than the task's sampling time: let step() "
+                "wait, for example with vfpilco.Clock, or correct sampling_time."
             )
         if self.missed > self.rules.most_missed:
-            raise PlantError(
-                f"{self.missed} samples came more than {1e3 * limit:.4g} ms late, the last one by "
-                f"{1e3 * self.late[-1]:.0f} ms (t = {(len(self.late) - 1) * self.sampling_time:.3g} s): the plant was "
-                "stopped. Make the driver faster, sample more slowly, or allow more in the task's RealTime."
+            latest = int(np.argmax(self.late))
+            return (
+                f"{self.missed} samples came more than {limit:.4g} ms late, the latest by "
+                f"{1e3 * self.late[latest]:.0f} ms (t = {latest * self.sampling_time:.3g} s){stopped}. Make the driver "
+                "faster, sample more slowly, or allow more in the task's RealTime."
             )
+        return None
 
     def answered(self) -> None:
         """Record that the inputs for the latest sample have been computed."""
