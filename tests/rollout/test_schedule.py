@@ -67,7 +67,7 @@ def test_the_state_of_an_optimisation_survives_a_file_to_the_bit(simulator):
         np.testing.assert_array_equal(array, other.arrays()[name])
 
 
-@pytest.mark.parametrize("settings", [{"precision": "float64"}, {"clip": 0.0}])
+@pytest.mark.parametrize("settings", [{"precision": "float64"}, {"clip": 3.0}])
 def test_the_state_of_another_optimisation_is_rejected(simulator, settings):
     other = optimisation(simulator, **settings).start().arrays()
     with pytest.raises(ValueError, match="it is of another optimisation"):

@@ -28,10 +28,10 @@ class OptimiserSettings:
     """Adam's last step size."""
     dropout: float = 0.25
     """Fraction of the basis functions that is dropped for each particle."""
-    gradient_decay: float | None = None
+    gradient_decay: float | None = 0.97
     """Factor on the gradient per sample that it is propagated back; below 1, costs far ahead count less (not exact);
-    measured if not given: the longest horizon on which independent gradients agree."""
-    clip: float = 3.0
+    None: measured, the longest horizon on which independent gradients agree."""
+    clip: float = 0.0
     """Gradients longer than this many times their running mean length are shortened to that; 0: never."""
     input_penalty: float = 0.0
     """Added to the cost of every sample during the optimisation: this times the mean of (u / u_max)²."""
