@@ -112,7 +112,7 @@ def test_a_measured_gradient_decay_is_measured_once_in_a_while(known, chunks_of_
     monkeypatch.setattr(optimise, "MEASURE_EVERY", 6)
     simulator, posterior, settings, key = known
     states = []
-    free = dataclasses.replace(settings, gradient_decay=None)
+    free = dataclasses.replace(settings, gradient_decay=0.0)
     Optimisation(simulator, posterior, free, key).run(Notes(), checkpoint=states.append)
     assert len(asked) == 1  # only in the first phase, every six steps
     assert {state.decay for state in states} == {0.88}

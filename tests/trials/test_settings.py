@@ -92,7 +92,7 @@ def test_an_unknown_setting_is_rejected_with_a_suggestion():
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),
         ({"tolerance": -1}, "tolerance must be between 0 and 1, got -1"),
         ({"learning_rate": 0}, "learning_rate must be between 0 and 1, got 0: 0.01 is typical"),
-        ({"gradient_decay": 0}, r"gradient_decay must be more than 0 and at most 1 \(exact gradients\), got 0"),
+        ({"gradient_decay": 2}, r"gradient_decay must be between 0 \(measured\) and 1 \(exact gradients\), got 2"),
         ({"clip": 0.5}, r"clip must be 0 \(never\) or more than 1, got 0.5"),
         ({"input_penalty": float("nan")}, "input_penalty must be at least 0, got nan"),
         ({"precision": "float16"}, "There is no precision called 'float16'"),

@@ -1,9 +1,7 @@
 """Serves any object with `reset`, `step` and `stop` as a plant over TCP.
 
-The protocol is described in docs/reference/protocol.md; this is the side of the plant.
-
-This file needs only Python 3.9 and its standard library: on a computer where the package cannot be installed, copy it
-next to your own file.
+The protocol is described in docs/reference/protocol.md; this is the side of the plant. The file needs only Python 3.9
+and its standard library: on a computer where the package cannot be installed, copy it next to your own file.
 """
 
 from __future__ import annotations
@@ -26,8 +24,7 @@ except ModuleNotFoundError:  # Without NumPy a plant receives its inputs as a li
     vector = list
 
 PROTOCOL, VERSION = "vfpilco-plant", 1
-LONGEST = 4096  # The most bytes that a line may have, including its line feed.
-HELLO = 5.0  # Seconds that a learner has to send its hello.
+LONGEST, HELLO = 4096, 5.0  # The most bytes of a line with its line feed; seconds that a learner has for its hello.
 ATTEMPTS, PAUSE, GIVE_UP = 5, 0.1, 2.0  # To stop a machine: how often, with which pause, no more after so many seconds.
 LONGEST_STOP = 10.0  # Seconds after which a signal interrupts even a stop, because it does not return.
 SIGNALS, BY_HAND = ("SIGINT", "SIGTERM", "SIGHUP"), "STOP THE MACHINE BY HAND"
@@ -67,9 +64,7 @@ def serve(
         Unstoppable: If the plant could not be stopped at the end.
 
     Example:
-        >>> serve(  # doctest: +SKIP
-        ...     Rig(), positions=["angle"], inputs=["voltage"], limits=[10.0], sampling_time=0.02
-        ... )
+        >>> serve(Rig(), positions=["q"], inputs=["u"], limits=[10.0], sampling_time=0.02)  # doctest: +SKIP
     """
     hello = {"type": "hello", "protocol": PROTOCOL, "version": VERSION, "positions": list(positions)}
     hello |= {"inputs": list(inputs), "limits": [float(u) for u in limits], "sampling_time": float(sampling_time)}

@@ -121,7 +121,7 @@ class Optimisation:
         params = jax.tree.map(lambda leaf: jnp.asarray(leaf, settings.precision), params)
         adam = begin(params, k_run, settings.shards, settings.clip)
         best = Best(jax.tree.map(np.asarray, params), np.inf)
-        decay = FIRST if settings.gradient_decay is None else settings.gradient_decay
+        decay = settings.gradient_decay or FIRST
         return OptimiserState(redraw, 0, 0, 0, decay, -1, best, adam, np.empty(0, settings.precision))
 
     def run(
@@ -176,7 +176,7 @@ class Optimisation:
         """
         made = len(now.costs)
         recent = now.measured >= 0 and made - now.measured < MEASURE_EVERY
-        if self.settings.gradient_decay is not None or now.phase > 0 or recent:
+        if self.settings.gradient_decay or now.phase > 0 or recent:
             return now
         key = jax.random.fold_in(jax.random.fold_in(self.key, MEASUREMENT), made)
         agreement = Agreement(self.simulator, objective, self._sampling)

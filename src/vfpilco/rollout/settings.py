@@ -28,9 +28,9 @@ class OptimiserSettings:
     """Adam's last step size."""
     dropout: float = 0.25
     """Fraction of the basis functions that is dropped for each particle."""
-    gradient_decay: float | None = 0.97
-    """Factor on the gradient per sample that it is propagated back; below 1, costs far ahead count less (not exact);
-    None: measured, the longest horizon on which independent gradients agree."""
+    gradient_decay: float = 0.97
+    """Factor on the gradient per sample that it is propagated back; below 1, costs far ahead count less (not exact); 0:
+    measured, so that gradients look as far ahead as independent ones agree."""
     clip: float = 0.0
     """Gradients longer than this many times their running mean length are shortened to that; 0: never."""
     input_penalty: float = 0.0
@@ -54,10 +54,9 @@ class OptimiserSettings:
             rate = getattr(self, name)
             if not (isinstance(rate, numbers.Real) and 0 < float(rate) < 1):
                 raise UserError(f"{name} must be between 0 and 1, got {rate!r}: 0.01 is typical.")
-        decay = self.gradient_decay
-        if decay is not None and not (isinstance(decay, numbers.Real) and 0 < decay <= 1):
+        if not (isinstance(self.gradient_decay, numbers.Real) and 0 <= self.gradient_decay <= 1):
             raise UserError(
-                f"gradient_decay must be more than 0 and at most 1 (exact gradients), got {self.gradient_decay!r}."
+                f"gradient_decay must be between 0 (measured) and 1 (exact gradients), got {self.gradient_decay!r}."
             )
         if not (isinstance(self.clip, numbers.Real) and (self.clip == 0 or 1 < self.clip < float("inf"))):
             raise UserError(f"clip must be 0 (never) or more than 1, got {self.clip!r}: 3 is typical.")
