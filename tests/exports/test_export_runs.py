@@ -43,12 +43,12 @@ def made_run(folder: Path, policy: LearnedPolicy, names: tuple[str, ...] = ("p",
     task = TaskDescription(names[0], positions, inputs, H, 39)
     settings = Settings().replace(steps=300, slew=0.25).described()
     run.write_header(RunHeader(task=task, settings=settings, seed=7, trials=1, versions={"vfpilco": "0.2.0"}))
+    run.add_policy(1, policy)
     for i in range(2):
         q = motion(i)
         run.add_trial(i, Trial(q, np.zeros((len(q) - 1, 2)), H, q, np.gradient(q, H, axis=0)), columns)
         kind = "policy" if i else "explore"
         run.add_result(TrialResult(cost=1.0, success=False, kind=kind, trial=i or None, experience_s=i * 1.3))
-    run.add_policy(1, policy)
     return folder
 
 
@@ -343,13 +343,17 @@ def test_values_that_are_not_finite_are_refused(tmp_path, capsys):
 
 def test_a_policy_that_does_not_fit_its_run_is_refused(tmp_path, capsys):
     folder = made_run(tmp_path / "run", learned("differences", "rbf"))
-    header = RunFolder(folder).header()
-    for change in ({"positions": header.task.positions[:1]}, {"inputs": ()}, {"sampling_time": 0.0}):
-        RunFolder(folder).write_header(dataclasses.replace(header, task=dataclasses.replace(header.task, **change)))
-        with pytest.raises(UserError, match=r"does not fit|must be positive"):
-            describe(RunFolder(folder))
     content = json.loads((folder / "run.json").read_text())
     del content["checksum"]
+    one = content["task"]["positions"][:1]
+    for change, words in (
+        ({"positions": one}, "belongs to another machine"),
+        ({"inputs": []}, "different names of inputs"),
+        ({"sampling_time": 0.0}, "the sampling time is 0.0"),
+    ):
+        (folder / "run.json").write_text(to_json({**content, "task": {**content["task"], **change}}) + "\n")
+        with pytest.raises(UserError, match=words):
+            describe(RunFolder(folder))
     (folder / "run.json").write_text(to_json({**content, "task": {"name": "x"}}) + "\n")
     message = refuse(capsys, folder, "--to", "c", "--out", tmp_path / "a")
     assert "run.json is damaged or was not written by vfpilco" in message
