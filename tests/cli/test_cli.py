@@ -167,7 +167,7 @@ def test_evaluate_refuses_what_is_not_a_run(run, capsys, tmp_path):
     (tmp_path / "run.json").write_text("{\n")
     assert "run.json is damaged or was not written by vfpilco" in refuse(capsys, ["evaluate", str(tmp_path)])
     (tmp_path / "run.json").write_text('{"format": 99}\n')
-    assert "its format is 99, this version reads 3 and 4" in refuse(capsys, ["evaluate", str(tmp_path)])
+    assert "its format is 99, this version reads 3, 4 and 5" in refuse(capsys, ["evaluate", str(tmp_path)])
 
 
 def test_the_wheel_works_outside_the_checkout(tmp_path):
