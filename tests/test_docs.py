@@ -14,7 +14,7 @@ import pytest
 import vfpilco
 from vfpilco.model.kernels.expression import to_text
 from vfpilco.policy.limits import InputLimits
-from vfpilco.rollout.settings import OptimiserSettings, PredictionSettings
+from vfpilco.rollout.settings import OptimiserSettings
 from vfpilco.trials.options import Options
 from vfpilco.trials.settings import ModelSettings
 
@@ -49,7 +49,7 @@ def test_every_setting_is_documented_with_its_default():
     assert documented() == defaults
 
 
-@pytest.mark.parametrize("group", [OptimiserSettings, PredictionSettings, InputLimits])
+@pytest.mark.parametrize("group", [OptimiserSettings, InputLimits])
 def test_the_documented_defaults_are_those_of_the_groups(group):
     rows = documented()
     assert {f.name: rows[f.name] for f in dataclasses.fields(group)} == {

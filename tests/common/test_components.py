@@ -16,7 +16,7 @@ from vfpilco.policy.base import PolicyInputs
 from vfpilco.policy.limits import InputLimits, Slew
 from vfpilco.policy.mlp import MLP
 from vfpilco.policy.rbf import RBF, LinearRBF
-from vfpilco.rollout.settings import OptimiserSettings, PredictionSettings
+from vfpilco.rollout.settings import OptimiserSettings
 from vfpilco.state.base import Signals
 from vfpilco.state.filtered import Filtered, FullState
 from vfpilco.state.filters import Kalman, LowPass
@@ -57,7 +57,6 @@ COMPONENTS = [
     PerPosition((Quantised((1e-3,)), GaussianNoise((2e-3,)))),
     TimingJitter(Quantised((1e-3, 0.0)), 0.03, (True, False)),
     OptimiserSettings(particles=40, precision="float64"),
-    PredictionSettings(0.5),
     InputLimits(0.5, 0.1),
     ModelSettings(SE(), ZeroMean(), WhiteNoise(), 0),
     Settings(),

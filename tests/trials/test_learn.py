@@ -17,7 +17,7 @@ from vfpilco.data.results import CostBand
 from vfpilco.data.watcher import Watcher
 from vfpilco.model import model as models
 from vfpilco.storage.runfolder import RunFolder
-from vfpilco.storage.store import Store
+from vfpilco.storage.store import PREDICTION, Store
 from vfpilco.trials.comparison import Comparison
 from vfpilco.trials.learner import Learner
 from vfpilco.trials.plan import Plan
@@ -120,6 +120,9 @@ def test_the_lines_of_the_results_contain_what_happened(small_run):
     band = second.predicted_cost
     assert band.low <= band.mean <= band.high
     assert len(second.model.noise) == len(second.model.multi_step_error) == 2
+    predicted, _ = folder.artifact(PREDICTION, 2)
+    succeeded = [result.task.success(q) for q in predicted.q.swapaxes(0, 1)]
+    assert second.success_chance == np.mean(succeeded)
 
 
 def test_only_the_timings_contain_times_and_no_temporary_file_is_left(small_run):
@@ -199,7 +202,7 @@ def test_a_cost_above_the_predicted_band_is_reported_and_recorded_and_one_below_
     watch = Recorder()
     learner = Learner(Plan(result.task, result.settings, 0, 1), result.task.machine.plant(), Store(), watch)
     for low, high in ((0.0, 1.0), (0.0, 91.0), (90.0, 91.0)):
-        compared = Comparison(CostBand((low + high) / 2, low, high), 1.0, result.rows[1].model)
+        compared = Comparison(CostBand((low + high) / 2, low, high), 0.5, 1.0, result.rows[1].model)
         learner.journal.record(result.trials[1], "policy", 1, compared)
     above, inside, below = watch.rows
     assert len(above.notes) == len(watch.notes) == 1

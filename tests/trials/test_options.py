@@ -48,7 +48,7 @@ OWN = Settings().replace(kernel=OwnKernel(), policy=OwnPolicy(7), state=OwnState
         Settings(),
         Settings().replace(state=VelocityFree(3, 0, "positions"), kernel=SE() + Poly(2), prior_mean=ZeroMean()),
         Settings().replace(state=Filtered(Kalman(5.0), LowPass(0.3)), policy=MLP(12), gentle=0.5, steps=30),
-        Settings().replace(sensor=Quantised((0.25, 0.5)), persistence=0.2, inducing=0),
+        Settings().replace(sensor=Quantised((0.25, 0.5)), inducing=0),
     ],
 )
 def test_built_in_settings_and_options_describe_each_other(settings):

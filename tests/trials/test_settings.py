@@ -30,7 +30,6 @@ CHANGED = Settings().replace(
     sensor=TimingJitter(PerPosition((Quantised((1e-3,)), GaussianNoise((0.1,)))), 0.03),
     steps=30,
     gradient_decay=1.0,
-    persistence=0.5,
     gentle=0.4,
 )
 
@@ -55,7 +54,6 @@ def test_single_settings_are_replaced_in_their_group():
     assert CHANGED.model == ModelSettings(SE() + Linear(on=("features",)), ZeroMean(), WhiteNoise(), 0)
     assert CHANGED.policy == MLP(12)
     assert CHANGED.optimiser == OptimiserSettings(steps=30, gradient_decay=1.0)
-    assert CHANGED.prediction.persistence == 0.5
     assert CHANGED.limits == InputLimits(gentle=0.4)
     assert CHANGED.sensor == TimingJitter(PerPosition((Quantised((1e-3,)), GaussianNoise((0.1,)))), 0.03)
     assert Settings().replace() == Settings()
@@ -96,7 +94,6 @@ def test_an_unknown_setting_is_rejected_with_a_suggestion():
         ({"clip": 0.5}, r"clip must be 0 \(never\) or more than 1, got 0.5"),
         ({"input_penalty": float("nan")}, "input_penalty must be at least 0, got nan"),
         ({"precision": "float16"}, "There is no precision called 'float16'"),
-        ({"persistence": 2}, "persistence must be between 0 and 1, got 2"),
         ({"gentle": 0}, r"gentle must be more than 0 and at most 1 \(the full limits\), got 0"),
         ({"slew": 3}, r"slew must be between 0 \(no limit\) and 2 \(from one limit to the other\), got 3"),
         ({"inducing": 4}, r"inducing must be 0 \(always exact\) or at least 8, got 4"),
@@ -125,7 +122,7 @@ def test_the_settings_of_built_in_tasks_survive_their_description(name):
 
 def test_flat_settings_are_complete_and_can_be_replaced_by_name():
     flat = CHANGED.flat()
-    groups = (ModelSettings, OptimiserSettings, type(CHANGED.prediction), InputLimits)
+    groups = (ModelSettings, OptimiserSettings, InputLimits)
     names = [f.name for group in groups for f in dataclasses.fields(group)]
     assert sorted(flat) == sorted([*names, "state", "policy", "sensor"])
     assert flat["steps"] == 30

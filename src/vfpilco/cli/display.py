@@ -81,8 +81,9 @@ class Display(ProgressLine, Watcher):
             return
         mark = outcome(result, "not yet")
         cost, predicted = short(result.cost), short(result.predicted_cost.mean)
+        chance = "" if result.success_chance is None else f", success {result.success_chance:.0%}"
         self.console.print(
-            f"  trial {result.trial:<2}      cost {cost:>5}   predicted {predicted:>5}{details}   {mark}"
+            f"  trial {result.trial:<2}      cost {cost:>5}   predicted {predicted:>5}{chance}{details}   {mark}"
         )
 
     def note(self, text: str) -> None:

@@ -81,6 +81,8 @@ class TrialResult(Evaluated):
     """When the trial ended, if it ended early."""
     predicted_cost: CostBand | None = None
     """What the model predicted."""
+    success_chance: float | None = None
+    """The predicted probability of success: the fraction of the particles that succeeded."""
     band_coverage: float | None = None
     """Fraction of the measured trajectory within the particles' 95 % band."""
     model: ModelReport | None = None

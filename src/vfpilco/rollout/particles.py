@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from vfpilco.common.random import JaxRandom
 from vfpilco.model.dynamics import Dynamics
-from vfpilco.model.posterior import Posterior, predict
+from vfpilco.model.posterior import Posterior
 from vfpilco.policy.base import Params, Policy, PolicyInputs
 from vfpilco.policy.limits import Slew
+from vfpilco.rollout.draws import Draws, Independent
 from vfpilco.tasks.start import Start
 
 
@@ -44,8 +44,8 @@ class Simulator:
     """How fast inputs may change."""
     penalty: tuple[float, ...] | None = None
     """What the square of every input costs during the optimisation."""
-    persistence: float = 0.0
-    """Correlation of a particle's model error from one step to the next; 0 draws it anew at every step."""
+    draws: Draws = field(default_factory=Independent)
+    """How particles draw the model's errors."""
 
     @property
     def template(self) -> Simulator:
@@ -90,23 +90,22 @@ class Simulator:
         q0 = self.start.sample(JaxRandom(k_start, dtype), particles)
         noise = sensor.noise(JaxRandom(k_noise, dtype), (self.horizon, *q0.shape))
         gauss = jax.random.normal(k_step, (self.horizon, particles, posterior.joints), dtype)
-        gauss = persistent(gauss, self.persistence)
         keep = None if dropout is None else self.policy.dropout(k_keep, particles, dropout, dtype)
         r = None if self.reference is None else jnp.asarray(self.reference, dtype)[:, None, :]
 
         def step(carry: Any, drawn: Any) -> tuple[Any, Any]:
-            x, memory, sensing, measured, before = decay(carry, gradient_decay)
+            x, memory, sensing, measured, before, known = decay(carry, gradient_decay)
             e, z, goal = drawn
             seen = state.policy_input(memory)
             seen = seen if goal is None else jnp.concatenate([seen, goal - measured[:, : q0.shape[1]]], axis=-1)
             u = self.policy(params, seen, keep)
             u = u if self.slew is None else self.slew(u, before)
-            mean, variance = predict(posterior, state.gp_input(x, u))
-            x = state.advance(x, u, self.dynamics.mean(x, u) + mean + jnp.sqrt(variance) * z)
+            mean, deviation, known = self.draws.draw(posterior, known, state.gp_input(x, u), z)
+            x = state.advance(x, u, self.dynamics.mean(x, u) + mean + deviation)
             observed, sensing = sensor.measure(sensing, state.positions(x), e)
             measured = state.measured(x, observed)
             before = None if self.slew is None else u
-            return (x, state.push(memory, measured, u), sensing, measured, before), (state.positions(x), u)
+            return (x, state.push(memory, measured, u), sensing, measured, before, known), (state.positions(x), u)
 
         rest = state.rest(q0)
         observed, sensing = sensor.measure(sensor.begin(q0), q0, jax.tree.map(lambda rows: rows[0], noise))
@@ -114,7 +113,8 @@ class Simulator:
         # The measurement drawn at step t is that of q_{t+1}; the last one is never seen.
         later = jax.tree.map(lambda rows: jnp.concatenate([rows[1:], rows[:1]]), noise)
         before = None if self.slew is None else jnp.zeros((particles, state.signals.d_u), dtype)
-        first = (rest, state.begin(measured), sensing, measured, before)
+        known = self.draws.begin(posterior, particles, self.horizon)
+        first = (rest, state.begin(measured), sensing, measured, before, known)
         _, (q, u) = jax.lax.scan(step, first, (later, gauss, None if r is None else r[:-1]))
         q = jnp.concatenate([q0[None], q])
         return Rollout(q, u, self.cost(q) if r is None else self.cost(q, r))
@@ -147,16 +147,3 @@ decay.defvjp(
     lambda tree, factor: (tree, factor),
     lambda factor, gradient: (jax.tree.map(lambda g: jnp.asarray(factor, g.dtype) * g, gradient), None),
 )
-
-
-def persistent(gauss: Float[Array, "T M d_q"], correlation: float) -> Float[Array, "T M d_q"]:
-    """Standard normal numbers, correlated in time: z_t = ρ z_{t-1} + √(1 - ρ²) ε_t."""
-    if correlation == 0:
-        return gauss
-    fresh = float(np.sqrt(1 - correlation**2))
-
-    def step(z: Array, epsilon: Array) -> tuple[Array, Array]:
-        z = (correlation * z + fresh * epsilon).astype(z.dtype)
-        return z, z
-
-    return jnp.concatenate([gauss[:1], jax.lax.scan(step, gauss[0], gauss[1:])[1]])

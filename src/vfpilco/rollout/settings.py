@@ -63,14 +63,3 @@ class OptimiserSettings:
         check_number("input_penalty", self.input_penalty, 0, float("inf"), "0.01 is typical")
         if self.precision not in PRECISIONS:
             raise unknown("precision", str(self.precision), PRECISIONS)
-
-
-@dataclass(frozen=True)
-class PredictionSettings:
-    """How a trial is predicted."""
-
-    persistence: float = 0.7
-    """Correlation of a particle's model error from one step to the next when a trial is predicted (not optimised)."""
-
-    def __post_init__(self) -> None:
-        check_number("persistence", self.persistence, 0, 1)

@@ -13,6 +13,7 @@ from vfpilco.model import diagnostics
 from vfpilco.model.dynamics import Dynamics, TrainingSet
 from vfpilco.model.model import Model
 from vfpilco.rollout.particles import Rollout
+from vfpilco.tasks.task import Task, never
 
 MOST_ERROR, MOST_NATS = 0.02, 0.05
 """What a projected posterior may lose before it is reported: fraction of the one-step error, log density."""
@@ -23,11 +24,13 @@ class Comparison:
     """Predicted against real: cost and its band, how much of the trajectory the band covers, model errors."""
 
     predicted_cost: CostBand
+    success_chance: float | None
     band_coverage: float
     model: ModelReport
 
 
 def compare(
+    task: Task,
     executed: Trial,
     predicted: Rollout,
     model: Model,
@@ -49,7 +52,14 @@ def compare(
         posterior=posterior_report(model, data, dynamics.training_set(executed), note),
     )
     coverage = float(((real >= band_low) & (real <= band_high)).mean())
-    return Comparison(cost_band(predicted), coverage, report)
+    return Comparison(cost_band(predicted), success_chance(task, predicted), coverage, report)
+
+
+def success_chance(task: Task, predicted: Rollout) -> float | None:
+    """The fraction of the particles that solve the task; None if the task has no success test."""
+    if task.success is never:
+        return None
+    return float(np.mean([bool(task.success(q)) for q in np.asarray(predicted.q).swapaxes(0, 1)]))
 
 
 def cost_band(predicted: Rollout) -> CostBand:

@@ -31,6 +31,9 @@ from vfpilco.trials.punctuality import Punctuality, timekeeper
 from vfpilco.trials.replay import difference
 from vfpilco.trials.result import Result
 
+PREDICTING = 200
+"""The most particles that predict a trial: each carries a function of its own, which takes time."""
+
 
 class Learner:
     """One run: the three phases, repeated, with every outcome recorded as it happens."""
@@ -135,14 +138,12 @@ class Learner:
     def predict(self, trial: int, learned: LearnedPolicy, model: Model) -> Rollout:
         """The particles of the trial to come."""
         self.watch.phase(trial, "predicting")
-        settings = self.settings.optimiser
-        # What the model gets wrong at one sample it gets wrong at the next one too: errors drawn anew at every step
-        # average out and make a band that is too narrow.
         simulator = self.plan.simulator(self.dynamics, learned.policy, predicting=True)
 
         def simulated() -> Rollout:
-            posterior = model.posterior.cast(model.precision(settings.precision))
-            rollout = simulate(simulator, learned.params, posterior, self.key_for(trial, 1), settings.particles)
+            posterior = model.posterior.cast("float64")  # the values that a particle has drawn are almost dependent
+            particles = min(self.settings.optimiser.particles, PREDICTING)
+            rollout = simulate(simulator, learned.params, posterior, self.key_for(trial, 1), particles)
             return Rollout(*map(np.asarray, rollout))  # pyright: ignore[reportArgumentType]
 
         return self.journal.once(PREDICTION, trial, "prediction", simulated)
@@ -157,7 +158,7 @@ class Learner:
         """Record the execution of a policy, with what was predicted of it."""
         model = self.result.model
         assert model is not None
-        compared = compare(executed, predicted, model, self.dynamics, self.data(), self.watch.note)
+        compared = compare(self.task, executed, predicted, model, self.dynamics, self.data(), self.watch.note)
         self.journal.record(executed, "policy", trial, compared, predicted)
 
     def ingest(self, trial: Trial) -> None:

@@ -15,7 +15,7 @@ from vfpilco.model.prior_mean import ConstantVelocity, ZeroMean
 from vfpilco.policy.limits import InputLimits
 from vfpilco.policy.mlp import MLP
 from vfpilco.policy.rbf import RBF, LinearRBF
-from vfpilco.rollout.settings import OptimiserSettings, PredictionSettings
+from vfpilco.rollout.settings import OptimiserSettings
 from vfpilco.state.base import State
 from vfpilco.state.filtered import Filtered, FullState
 from vfpilco.state.filters import Kalman, LowPass
@@ -70,7 +70,7 @@ class ComponentOptions:
 
 
 @dataclass(frozen=True)
-class Options(InputLimits, PredictionSettings, OptimiserSettings, ComponentOptions):  # the last one's fields come first
+class Options(InputLimits, OptimiserSettings, ComponentOptions):  # the last one's fields come first
     """Settings of the method; a task may have other defaults."""
 
     def __post_init__(self) -> None:
@@ -80,7 +80,6 @@ class Options(InputLimits, PredictionSettings, OptimiserSettings, ComponentOptio
             if choices and getattr(self, f.name) not in choices:
                 raise unknown(f"{f.name} setting", str(getattr(self, f.name)), choices)
         OptimiserSettings.__post_init__(self)
-        PredictionSettings.__post_init__(self)
         InputLimits.__post_init__(self)
 
     def settings(self, machine: Machine) -> Settings:
@@ -94,7 +93,6 @@ class Options(InputLimits, PredictionSettings, OptimiserSettings, ComponentOptio
             ),
             policy=POLICIES[self.policy](**size),
             optimiser=_part(self, OptimiserSettings),
-            prediction=_part(self, PredictionSettings),
             limits=_part(self, InputLimits),
             sensor=None if sensor == machine.sensor else sensor,
         )
@@ -133,7 +131,7 @@ def options_of(settings: Settings, machine: Machine) -> dict[str, Any]:
     """The options that describe settings; components of the user's own have none and are left out."""
     found: dict[str, Any] = {
         f.name: getattr(part, f.name)
-        for part in (settings.optimiser, settings.prediction, settings.limits)
+        for part in (settings.optimiser, settings.limits)
         for f in dataclasses.fields(part)
     }
     model = settings.model
@@ -275,6 +273,7 @@ def settings_of_format_3(flat: Mapping[str, Any], machine: Machine) -> Settings:
     """The settings of a run of format 3; it may be older than some of them."""
     known = {"noise": "white", "gradient_decay": 1.0, "jitter": 0.0}
     known |= {RENAMED.get(name, name): value for name, value in flat.items()}
+    known.pop("persistence", None)
     if known.get("encoding") == "naive":
         known["encoding"] = "positions"
     try:

@@ -14,6 +14,7 @@ from vfpilco.data.trial import Trial
 from vfpilco.model.dynamics import Dynamics
 from vfpilco.model.kernels import GPInputs
 from vfpilco.policy.base import Policy
+from vfpilco.rollout.draws import Independent, OneFunction
 from vfpilco.rollout.particles import Simulator
 from vfpilco.state.base import Signals
 from vfpilco.storage.header import RunHeader, TaskDescription
@@ -91,7 +92,7 @@ class Plan:
             reference=None if task.reference is None else tuple(map(tuple, task.reference.tolist())),
             slew=self.settings.limits.slew_limit(limits),
             penalty=tuple(price / limit**2 for limit in limits.tolist()) if price else None,
-            persistence=self.settings.prediction.persistence if predicting else 0.0,
+            draws=OneFunction() if predicting else Independent(),
         )
 
     def capacity(self, explored: list[Trial]) -> int:

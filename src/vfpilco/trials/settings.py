@@ -18,7 +18,7 @@ from vfpilco.policy.base import Policy
 from vfpilco.policy.learned import COMPONENTS
 from vfpilco.policy.limits import InputLimits
 from vfpilco.policy.rbf import RBF
-from vfpilco.rollout.settings import OptimiserSettings, PredictionSettings
+from vfpilco.rollout.settings import OptimiserSettings
 from vfpilco.state.base import State
 from vfpilco.state.window import VelocityFree
 from vfpilco.tasks.sensors import GaussianNoise, PerPosition, Quantised, Sensor, TimingJitter
@@ -63,8 +63,6 @@ class Settings:
     """The policy: `RBF`, `LinearRBF`, `MLP`, or one of your own."""
     optimiser: OptimiserSettings = field(default_factory=OptimiserSettings)
     """How the policy is optimised."""
-    prediction: PredictionSettings = field(default_factory=PredictionSettings)
-    """How a trial is predicted."""
     limits: InputLimits = field(default_factory=InputLimits)
     """How carefully inputs are used."""
     sensor: Sensor | None = None
@@ -94,7 +92,7 @@ class Settings:
 
     def flat(self) -> dict[str, Any]:
         """Every single setting by name; components such as kernel and policy are one each."""
-        groups = (self.model, self.optimiser, self.prediction, self.limits)
+        groups = (self.model, self.optimiser, self.limits)
         flat = {name: getattr(group, name) for group in groups for name in _public(group)}
         return {"state": self.state, **flat, "policy": self.policy, "sensor": self.sensor}
 
@@ -114,7 +112,9 @@ class Settings:
             UserError: If it names an unknown class, or does not describe settings.
         """
         try:
-            found = rebuild(dict(description), {**CLASSES, **classes(*components)})
+            # Earlier versions also had settings of predictions.
+            known = {name: value for name, value in description.items() if name != "prediction"}
+            found = rebuild(known, {**CLASSES, **classes(*components)})
         except DATA_ERRORS as error:
             raise UserError(f"These are not settings of this version ({error}).") from error
         if not isinstance(found, Settings):
@@ -133,7 +133,7 @@ CLASSES: dict[str, type] = {
     **{
         cls.__name__: cls
         for cls in (
-            *(Settings, ModelSettings, OptimiserSettings, PredictionSettings, InputLimits),
+            *(Settings, ModelSettings, OptimiserSettings, InputLimits),
             *(ConstantVelocity, ZeroMean, CorrelatedNoise, WhiteNoise),
             *(GaussianNoise, PerPosition, Quantised, TimingJitter),
         )

@@ -18,7 +18,7 @@ from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.storage.header import RunHeader
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.tasks.task import Task
-from vfpilco.trials.comparison import cost_band
+from vfpilco.trials.comparison import cost_band, success_chance
 from vfpilco.trials.learn import Given, begin, planned, reopen
 from vfpilco.trials.learner import Learner
 from vfpilco.trials.options import differences
@@ -104,6 +104,8 @@ class Asked(NamedTuple):
     policy: LearnedPolicy
     predicted_cost: CostBand
     """What that trial is expected to cost."""
+    success_chance: float | None = None
+    """The predicted probability of success; None if the task has no success test."""
 
 
 def ask(
@@ -145,7 +147,7 @@ def ask(
         if not learner.result.trials:
             raise UserError(f"{run} has no trial yet: add one with vfpilco tell.")
         policy, predicted = learner.propose(trial)
-        return Asked(trial, policy, cost_band(predicted))
+        return Asked(trial, policy, cost_band(predicted), success_chance(task, predicted))
 
 
 def _change_settings(

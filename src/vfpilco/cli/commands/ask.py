@@ -95,13 +95,15 @@ def to_json(run: Path, asked: Asked, policy: str, made: Export | None) -> dict[s
     """The answer as a JSON object."""
     predicted = dataclasses.asdict(asked.predicted_cost)
     content = {"run": str(run), "trial": asked.trial, "policy": policy, "predicted_cost": predicted}
+    content["success_chance"] = asked.success_chance
     return content if made is None else {**content, "export": str(made.folder), "files": made.files}
 
 
 def sentences(run: Path, asked: Asked, policy: str, made: Export | None) -> list[str]:
     """The answer for a person."""
     cost = asked.predicted_cost
-    expected = f"expected  cost {short(cost.mean)}, 95 % between {short(cost.low)} and {short(cost.high)}"
+    chance = "" if asked.success_chance is None else f"; success with {asked.success_chance:.0%}"
+    expected = f"expected  cost {short(cost.mean)}, 95 % between {short(cost.low)} and {short(cost.high)}{chance}"
     export = f"export    {made.folder}: {', '.join(made.files)}" if made else ""
     forms = "c, arduino, fmu, onnx or numpy"
     write = f"next      export it as a program ({forms}): vfpilco export {run} --to c --out NEW_FOLDER"

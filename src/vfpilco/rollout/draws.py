@@ -1,0 +1,128 @@
+"""How particles draw the model's errors: anew at every step, or one function for a complete trial.
+
+A GP is a distribution over functions. For the optimisation errors are drawn independently at every step, as in the
+paper. A prediction has to say where the machine may go: there every particle carries one function, drawn from the
+posterior, for the complete trial. What the model gets wrong at one sample it gets wrong at the next one too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from vfpilco.model.posterior import FLOOR, Posterior, joint, predict
+
+
+class Draws(Protocol):
+    """Draws the change of every particle, step by step."""
+
+    def begin(self, posterior: Posterior, particles: int, steps: int) -> Any:
+        """What is known before the first step."""
+        ...
+
+    def draw(
+        self, posterior: Posterior, known: Any, x: Float[Array, "M d_x"], z: Float[Array, "M J"]
+    ) -> tuple[Float[Array, "M J"], Float[Array, "M J"], Any]:
+        """The mean of the change, the deviation from it, and what is known afterwards.
+
+        Args:
+            posterior: The learned dynamics.
+            known: What was known before.
+            x: The GP inputs x̃ of all particles.
+            z: Standard normal numbers.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Independent(Draws):
+    """Errors are drawn anew at every step; differentiable."""
+
+    def begin(self, posterior: Posterior, particles: int, steps: int) -> None:
+        """Nothing."""
+
+    def draw(
+        self, posterior: Posterior, known: None, x: Float[Array, "M d_x"], z: Float[Array, "M J"]
+    ) -> tuple[Float[Array, "M J"], Float[Array, "M J"], None]:
+        """Mean, and standard deviation times z."""
+        mean, variance = predict(posterior, x)
+        return mean, jnp.sqrt(variance) * z, None
+
+
+class Drawn(NamedTuple):
+    """The values that every particle has drawn so far; rows after the latest step are zero."""
+
+    step: Array
+    x: Float[Array, "T M d_x"]
+    """Where they were drawn."""
+    v: Float[Array, "T J M R"]
+    """k(x, Z) W there: what the posterior knows."""
+    inverse: Float[Array, "T J M T"]
+    """The inverse of the Cholesky factor of their covariance, row by row."""
+    z: Float[Array, "T J M"]
+    """The numbers they were drawn with."""
+
+
+@dataclass(frozen=True)
+class OneFunction(Draws):
+    """Every particle carries one function, by conditioning on the values that it has drawn before.
+
+    With the posterior covariance c = cov(f_t, f_<t) = k(x_t, x_<t) - v_t v_<tᵀ and the Cholesky factor L of that of the
+    values before, f_t = mean + aᵀ z_<t + s z_t, where a = L⁻¹ c and s² = var(f_t) - ‖a‖²: exact, and nothing to set.
+    """
+
+    def begin(self, posterior: Posterior, particles: int, steps: int) -> Drawn:
+        """No values."""
+        (joints, _, rank), dtype = posterior.w.shape, posterior.a.dtype
+        return Drawn(
+            jnp.zeros((), int),
+            jnp.zeros((steps, particles, posterior.z.shape[2]), dtype),
+            jnp.zeros((steps, joints, particles, rank), dtype),
+            jnp.zeros((steps, joints, particles, steps), dtype),
+            jnp.zeros((steps, joints, particles), dtype),
+        )
+
+    def draw(
+        self, posterior: Posterior, known: Drawn, x: Float[Array, "M d_x"], z: Float[Array, "M J"]
+    ) -> tuple[Float[Array, "M J"], Float[Array, "M J"], Drawn]:
+        """Mean, and the deviation of each particle's own function."""
+        mean, v, prior = (jnp.stack(part) for part in zip(*_parts(posterior, x), strict=True))
+        covariance = _with_past(posterior, x, known.x) - jnp.einsum("jmr,tjmr->jmt", v, known.v)
+        covariance = jnp.where(jnp.arange(len(known.x)) < known.step, covariance, 0)
+        a = jnp.einsum("tjmi,jmi->jmt", known.inverse, covariance)
+        variance = prior - (v * v).sum(-1) - (a * a).sum(-1)
+        s = jnp.sqrt(jnp.maximum(variance, FLOOR[str(prior.dtype)] * prior))
+        deviation = jnp.einsum("jmt,tjm->jm", a, known.z) + s * z.T
+        row = -jnp.einsum("jmt,tjmi->jmi", a, known.inverse) / s[..., None]
+        row = jnp.where(jnp.arange(len(known.x)) == known.step, 1 / s[..., None], row)
+        new = (x, v, row, z.T)
+        filled = (
+            jax.lax.dynamic_update_index_in_dim(rows, latest, known.step, 0)
+            for rows, latest in zip(known[1:], new, strict=True)
+        )
+        scale = posterior.y_scale[:, None]
+        return (mean * scale).T, (deviation * scale).T, Drawn(known.step + 1, *filled)
+
+
+def _parts(posterior: Posterior, x: Array) -> list[tuple[Array, Array, Array]]:
+    """Mean, k(x, Z) W and prior variance of every joint."""
+    parts, kernel = [], posterior.kernel
+    for j in range(posterior.joints):
+        params, z, a, w = joint((posterior.params, posterior.z, posterior.a, posterior.w), j)
+        k = kernel.cross(params, x, z)
+        parts.append((k @ a, k @ w, kernel.diagonal(params, x)))
+    return parts
+
+
+def _with_past(posterior: Posterior, x: Float[Array, "M d_x"], past: Float[Array, "T M d_x"]) -> Array:
+    """The prior covariance of every particle's x with its own past ones, (J, M, T)."""
+
+    def one(params: Any, x: Array, past: Array) -> Array:
+        return posterior.kernel.cross(params, x[None], past)[0]
+
+    each = (joint(posterior.params, j) for j in range(posterior.joints))
+    return jnp.stack([jax.vmap(one, in_axes=(None, 0, 1))(params, x, past) for params in each])
