@@ -8,7 +8,7 @@ posterior, for the complete trial. What the model gets wrong at one sample it ge
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 from vfpilco.model.posterior import FLOOR, Posterior, joint, predict
 
 
+@runtime_checkable
 class Draws(Protocol):
     """Draws the change of every particle, step by step."""
 
