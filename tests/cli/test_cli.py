@@ -56,7 +56,7 @@ def test_learn_json_and_run_folder(run):
     assert said["run"] == str(folder)
     assert [row["kind"] for row in said["results"]] == ["explore", "policy"]
     assert Path(said["pictures"][0]).read_bytes().startswith(b"\x89PNG")
-    assert json.loads((folder / "run.json").read_text())["settings"]["policy"]["basis_functions"] == 10
+    assert json.loads((folder / "run.json").read_text())["settings"]["policy"]["basis_functions"] == 5
 
 
 def test_evaluate_prints_rate_and_cost(run, capsys):
@@ -97,7 +97,7 @@ def test_human_display_ends_with_table_and_places(tmp_path):
     assert "predicted cost (95 % band)" in done.stdout
     assert f"run       {tmp_path / 'a'}\n" in done.stdout
     quiet = subprocess.run(
-        [*command[: -len(SMALL) - 1], str(tmp_path / "b"), *TINY_FLAGS, "--quiet"],
+        [*command[: -len(TINY_FLAGS) - 1], str(tmp_path / "b"), *TINY_FLAGS, "--quiet"],
         capture_output=True,
         text=True,
         timeout=300,

@@ -320,6 +320,7 @@ def test_an_ended_trial_that_was_logged_completely_is_not_executed_again(pushed,
     recorded = execute(dataclasses.replace(pushed, ends=None), pushed.machine.plant(), outwards, 0)
     end = next(i for i, q in enumerate(recorded.q) if pushed.ends(q))
     folder = RunFolder(tmp_path / "other")
+    folder.write_header(Plan(pushed, Settings().replace(**pushed.settings)).header())
     for last, kept in ((end, True), (end - 1, False)):
         log = folder.open_log(0, pushed)
         for i in range(last + 1):

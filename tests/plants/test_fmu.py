@@ -203,5 +203,5 @@ def test_a_run_folder_alone_never_starts_an_fmu(slide):
         def header(self):
             return type("Header", (), {"plant": "fmu:evil.fmu"})
 
-    with pytest.raises(vfpilco.UserError, match="name it with --plant, if you trust it"):
+    with pytest.raises(vfpilco.UserError, match=r"so name it with --plant fmu:evil\.fmu"):
         on_plant(slide, None, Folder(), print)  # type: ignore[arg-type]

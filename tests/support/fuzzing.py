@@ -265,7 +265,7 @@ def without_learning(patch: Any) -> Iterator[None]:
         raise WouldLearn("It would learn now.")
 
     with patch.context() as patched:
-        for name in ("fit", "Optimisation", "_simulate"):
+        for name in ("fit", "Optimisation", "simulate"):
             patched.setattr(learner, name, stop)
         yield
 

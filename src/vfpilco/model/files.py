@@ -76,7 +76,7 @@ def _check(arrays: dict[str, np.ndarray], about: dict[str, Any], kinds: tuple[st
     z, a, w, y_scale = (arrays[name] for name in ARRAYS)
     if z.ndim != 3 or w.ndim != 3 or a.shape != z.shape[:2] or w.shape[:2] != a.shape or y_scale.shape != z.shape[:1]:
         raise ValueError(f"its arrays have the shapes {z.shape}, {a.shape}, {w.shape} and {y_scale.shape}")
-    if not z.size or z.shape[2] != len(kinds) or any(array.dtype.kind != "f" for array in arrays.values()):
+    if not z.size or (kinds and z.shape[2] != len(kinds)) or any(array.dtype.kind != "f" for array in arrays.values()):
         raise ValueError("it has no points, or points of another size")
     if any(np.isnan(array).any() for array in arrays.values()):
         raise ValueError("it has values that are not numbers")
