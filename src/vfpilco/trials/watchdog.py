@@ -20,7 +20,7 @@ MOMENT, OFTEN = 0.05, 0.5
 STOPPING = 1.0
 """Seconds that the other thread has to stop the machine before the trial is interrupted."""
 GRACE = 5.0
-"""Seconds that an interrupted trial has to end before a person is told that it does not."""
+"""Seconds that an interrupted trial has to end before a message says that it does not."""
 NEVER = ("", math.inf)
 
 
