@@ -170,6 +170,7 @@ def test_evaluate_refuses_what_is_not_a_run(run, capsys, tmp_path):
     assert "its format is 99, this version reads 3, 4 and 5" in refuse(capsys, ["evaluate", str(tmp_path)])
 
 
+@pytest.mark.long
 def test_the_wheel_works_outside_the_checkout(tmp_path):
     root = Path(__file__).parents[2]
     subprocess.run(

@@ -60,6 +60,7 @@ def test_every_command_of_the_walkthrough_works(bench):
     assert [row["kind"] for row in rows] == ["explore", "policy"]
 
 
+@pytest.mark.long
 def test_logged_trials_are_added_and_the_next_policy_is_computed(bench):
     task = vfpilco.task("cartpole")
     columns = ["p", "alpha", "force"]

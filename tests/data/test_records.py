@@ -29,6 +29,7 @@ EXECUTED = TrialResult(
     experience_s=6.0,
     ended_s=2.5,
     predicted_cost=CostBand(17.0, 15.5, 20.0),
+    success_chance=0.9,
     band_coverage=0.93,
     model=MODEL,
     notes=["Something happened."],

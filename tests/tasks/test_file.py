@@ -138,6 +138,7 @@ def test_wait_asks_before_every_trial(tmp_path):
     assert not (tmp_path / "b").exists()
 
 
+@pytest.mark.long
 def test_a_run_that_is_older_than_a_setting_is_resumed_without_it(tmp_path):
     run = tmp_path / "a"
     old = ["--jitter", "0", "--gradient-decay", "1", "--noise", "white"]

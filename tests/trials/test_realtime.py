@@ -141,6 +141,7 @@ def test_a_driver_that_does_not_wait_is_stopped_and_reported(tmp_path):
     assert not any("as expected" in sentence for sentence in tried.sentences())
 
 
+@pytest.mark.long
 def test_an_evaluation_is_monitored_too_and_asks_before_every_episode():
     plant, task = quick_task(realtime=RealTime(most_missed=1000), trials=1)
     result = vfpilco.learn(task, **SMALL)
