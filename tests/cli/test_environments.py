@@ -99,8 +99,9 @@ def test_a_lock_of_a_process_that_was_killed_is_not_held(tmp_path, without_flock
     (tmp_path / ".lock").touch()
     held = {"pid": 2**22 + 1, "host": lock.socket.gethostname(), "folder": lock._identity(tmp_path)}
     (tmp_path / ".running.json").write_text(json.dumps(held))
+    assert not lock.is_held(tmp_path)
     with lock.hold(tmp_path):
-        pass
+        assert lock.is_held(tmp_path)
 
 
 def test_a_cache_that_another_process_keeps_locked_is_not_waited_for(tmp_path, monkeypatch):
