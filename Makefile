@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 LOG := $(VENV)/install.log
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long docs clean
+.PHONY: help demo test test-long lint types layers docs clean
 
 help:
 	@echo "make demo        learn the cart-pole swing-up, with a live display"
@@ -20,16 +20,26 @@ help:
 demo: $(INSTALLED)
 	@$(BIN)/vfpilco learn cartpole
 
+# Two processes at a time; tests that wait are taken over by the process that is done.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+
 test: $(INSTALLED)
+	$(MAKE) --no-print-directory -j 2 lint types layers docs
+	$(PYTEST)
+
+# The code of the short tests is compiled quickly; complete learning runs need code that is fast.
+test-long: $(INSTALLED)
+	XLA_FLAGS=--xla_backend_optimization_level=3 $(PYTEST) -m long
+
+lint: $(INSTALLED)
 	$(BIN)/ruff check src tests examples
 	$(BIN)/ruff format --check src tests examples
-	$(BIN)/pyright
-	$(BIN)/lint-imports --no-logo
-	$(MAKE) --no-print-directory docs
-	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-test-long: $(INSTALLED)
-	$(BIN)/python -m pytest -m long
+types: $(INSTALLED)
+	$(BIN)/pyright
+
+layers: $(INSTALLED)
+	$(BIN)/lint-imports --no-logo
 
 docs: $(INSTALLED)
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

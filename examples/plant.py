@@ -1,6 +1,6 @@
 """A cart with a pole as a plant on TCP, in plain Python: replace the class with your machine.
 
-    cp src/vfpilco/plants/serve.py examples/plant.py rig/      # nothing else is needed on the computer of the rig
+    cp -r src/vfpilco/plants/serve examples/plant.py rig/      # nothing else is needed on the computer of the rig
     python rig/plant.py --realtime
 
 It is the plant of the built-in task `cartpole`. The protocol is described in docs/reference/protocol.md.

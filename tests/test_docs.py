@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import importlib
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ import vfpilco
 from vfpilco.model.kernels.expression import to_text
 from vfpilco.policy.limits import InputLimits
 from vfpilco.rollout.settings import OptimiserSettings
+from vfpilco.trials.choosing import KERNELS
 from vfpilco.trials.options import Options
 from vfpilco.trials.settings import ModelSettings
 
@@ -23,6 +25,7 @@ DOCS = ROOT / "docs"
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if "_build" not in page.parts]
 FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
 SETTINGS = (DOCS / "reference/settings.md").read_text()
+CHOSEN = (DOCS / "theory/chosen.md").read_text()
 TASK = (DOCS / "howto/describe-a-task.md").read_text()
 
 
@@ -45,7 +48,7 @@ def documented() -> dict[str, str]:
 
 
 def test_every_setting_is_documented_with_its_default():
-    defaults = {f.name: "task" if f.default is None else str(f.default) for f in dataclasses.fields(Options)}
+    defaults = {f.name: "chosen" if f.default is None else str(f.default) for f in dataclasses.fields(Options)}
     assert documented() == defaults
 
 
@@ -59,8 +62,21 @@ def test_the_documented_defaults_are_those_of_the_groups(group):
 
 def test_the_documented_model_is_the_default_model():
     model, rows = ModelSettings(), documented()
-    assert rows["kernel"] == to_text(model.kernel)
-    assert rows["inducing"] == str(model.inducing)
+    assert (model.kernel, model.inducing) == (None, None)
+    assert (rows["kernel"], rows["inducing"]) == ("auto", "chosen")
+
+
+def test_the_documented_constants_of_choices_are_those_of_the_code():
+    rows = re.findall(r"^\| `([\w/]+)\.py` \| `(\w+)` \| ([^|]+) \|", CHOSEN, flags=re.M)
+    assert len(rows) > 20
+    for file, name, shown in rows:
+        value = getattr(importlib.import_module(f"vfpilco.{file.replace('/', '.')}"), name)
+        assert shown == ", ".join(map(str, value if isinstance(value, tuple) else (value,))), name
+
+
+def test_the_documented_kernels_are_those_that_are_chosen_from():
+    shown = re.findall(r"^\| `([^`]+)` \| [^|]+ \|$", CHOSEN, flags=re.M)
+    assert shown == [to_text(kernel) for kernel in KERNELS]
 
 
 # -- names and files ---------------------------------------------------------------------------------------------

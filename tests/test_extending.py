@@ -5,28 +5,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import SIZE_FLAGS, SIZES
 
 import vfpilco
 from vfpilco.cli.main import main
+from vfpilco.exports import check as checking
 from vfpilco.storage.runfolder import RunFolder
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "extending"
 NAMES = ["camera_with_lag", "encoder_with_backlash", "exploration", "kernel", "policy", "state"]
-TINY = {"steps": 2, "particles": 4, "inducing": 8, "tolerance": 0.0}
-
-
-def small(task: vfpilco.Task) -> vfpilco.Task:
-    """The same task with short trials."""
-    return dataclasses.replace(task, horizon=25)
+TINY = {"steps": 2, **SIZES}
 
 
 @pytest.fixture(scope="module", params=NAMES)
 def run(request, tmp_path_factory) -> tuple[str, vfpilco.Task, Path, vfpilco.Result]:
     """A run of an example."""
-    task = small(vfpilco.task(str(EXAMPLES / f"{request.param}.py")))
+    task = vfpilco.task(str(EXAMPLES / f"{request.param}.py"))
     out = tmp_path_factory.mktemp("extending") / request.param
-    policy = {} if "policy" in task.settings else {"policy": vfpilco.RBF(5)}
-    return request.param, task, out, vfpilco.learn(task, trials=1, out=out, **TINY, **policy)
+    own = {"policy": task.settings["policy"]} if "policy" in task.settings else {}
+    return request.param, task, out, vfpilco.learn(task, trials=1, out=out, **{**TINY, **own})
 
 
 def test_there_is_an_example_file_for_every_kind_of_component():
@@ -59,8 +56,9 @@ def test_an_example_resumes_with_its_own_component(run):
     assert [policies[0](x).tolist() for x in q] == [policies[1](x).tolist() for x in q]
 
 
-def test_an_example_is_exported(run, tmp_path):
+def test_an_example_is_exported(run, tmp_path, monkeypatch):
     _, task, out, _ = run
+    monkeypatch.setattr(checking, "HISTORIES", 400)  # 10,000 take seconds
     made = vfpilco.export(out, "numpy", tmp_path / "exported", check=True, components=(task.settings,))
     assert made.report.error < 1e-9
 
@@ -101,6 +99,6 @@ def test_what_cannot_be_exported_is_refused_in_one_sentence():
 
 
 def test_an_example_learns_on_the_command_line(tmp_path):
-    flags = ["--trials", "1", "--steps", "2", "--particles", "4", "--basis-functions", "5", "--quiet", "--no-report"]
+    flags = ["--trials", "1", "--steps", "2", *SIZE_FLAGS, "--quiet", "--no-report"]
     assert main(["learn", str(EXAMPLES / "exploration.py"), "--out", str(tmp_path / "run"), *flags]) == 0
     assert main(["learn", str(EXAMPLES / "exploration.py"), "--out", str(tmp_path / "run"), "--resume", "--quiet"]) == 0

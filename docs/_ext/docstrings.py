@@ -11,6 +11,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 import vfpilco
+from vfpilco.common.documentation import HEADING
 
 LONG = {"jaxlib._jax.Array": "Array", "jax.Array": "Array"}
 """Names of types that one does not import, and those that are meant."""
@@ -23,10 +24,19 @@ def before(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: l
         field = lines[:1] and lines[0].startswith("Alias for field number")  # of a named tuple, without a docstring
         _attributes[name] = [] if field else list(lines)
     elif what in ("class", "function", "exception"):
+        _without_fields(lines)
         public = next((each for each in vfpilco.__all__ if getattr(vfpilco, each) is thing), None)
         if public is not None:
             end = lines.index("") if "" in lines else len(lines)
             lines[end:end] = ["", f"Import it as ``vfpilco.{public}``.", ""]
+
+
+def _without_fields(lines: list[str]) -> None:
+    """Remove the section that `help()` shows: every field has a place of its own on the page."""
+    if HEADING in lines:
+        begin = lines.index(HEADING)
+        end = next((i for i in range(begin + 1, len(lines)) if lines[i] and not lines[i].startswith(" ")), len(lines))
+        del lines[begin:end]
 
 
 def after(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:

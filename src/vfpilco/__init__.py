@@ -1,7 +1,7 @@
 """Learn to control a machine from raw position measurements: VF-MC-PILCO.
 
-One verb, `learn(task, …)`, returns a result with the policy, the trials and the model; `result.policy(q)` computes the
-inputs for the positions just measured.
+One verb, `learn("cartpole")`, returns a result with the policy, the trials and the model, which prints, plots and
+animates itself; `result.policy(q)` computes the inputs for the positions just measured.
 
 Importing this package imports nothing else and changes nothing in the process: every name below is imported when it is
 first used, and JAX is configured by `learn` or by `configure()`.
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from vfpilco.data.trial import Trial
     from vfpilco.data.watcher import Watcher
     from vfpilco.exports import export
+    from vfpilco.interactive.learn import learn, tell
+    from vfpilco.interactive.result import Result
     from vfpilco.machines.load import load as task
     from vfpilco.model.kernels import SE, GPInputs, Hyperprior, Kernel, Linear, Poly, ScaledKernel
     from vfpilco.model.noise import CorrelatedNoise, NoiseModel, WhiteNoise
@@ -45,10 +47,8 @@ if TYPE_CHECKING:
     from vfpilco.tasks.task import Measure, Task
     from vfpilco.trials.dryrun import dry_run
     from vfpilco.trials.evaluate import evaluate
-    from vfpilco.trials.learn import learn
-    from vfpilco.trials.result import Result
     from vfpilco.trials.settings import Settings
-    from vfpilco.trials.tell import ask, tell
+    from vfpilco.trials.tell import ask
 
 _PLACES = {
     "common.configuration": ("configure",),
@@ -58,6 +58,8 @@ _PLACES = {
     "data.trial": ("Trial",),
     "data.watcher": ("Watcher",),
     "exports": ("export",),
+    "interactive.learn": ("learn", "tell"),
+    "interactive.result": ("Result",),
     "model.kernels": ("SE", "GPInputs", "Hyperprior", "Kernel", "Linear", "Poly", "ScaledKernel"),
     "model.noise": ("CorrelatedNoise", "NoiseModel", "WhiteNoise"),
     "model.prior_mean": ("ConstantVelocity", "PriorMean", "ZeroMean"),
@@ -82,10 +84,8 @@ _PLACES = {
     "tasks.task": ("Measure", "Task"),
     "trials.dryrun": ("dry_run",),
     "trials.evaluate": ("evaluate",),
-    "trials.learn": ("learn",),
-    "trials.result": ("Result",),
     "trials.settings": ("Settings",),
-    "trials.tell": ("ask", "tell"),
+    "trials.tell": ("ask",),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
@@ -174,6 +174,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"vfpilco.{_MODULES[name]}"), name)
     else:
         raise AttributeError(f"module 'vfpilco' has no attribute {name!r}")
+    if isinstance(value, type):
+        importlib.import_module("vfpilco.common.documentation").document(value)
     globals()[name] = value
     return value
 

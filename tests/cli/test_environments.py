@@ -21,7 +21,7 @@ from folders import one_sentence
 from vfpilco.cli.main import main
 from vfpilco.common import configuration
 from vfpilco.common.errors import UserError
-from vfpilco.common.files import new_folder
+from vfpilco.common.files import new_folder, write_file
 from vfpilco.storage import lock
 from vfpilco.studies.engines import Attendance
 
@@ -119,6 +119,14 @@ def test_what_a_killed_export_left_is_removed_by_the_next(tmp_path):
     with new_folder(tmp_path / "c") as folder:
         (folder / "policy.c").touch()
     assert sorted(path.name for path in tmp_path.iterdir()) == [".c.1.tmp", "c"]
+
+
+def test_what_a_killed_write_left_is_removed_by_the_next(tmp_path):
+    left, other = tmp_path / f".a.html.{2**22 + 1}.tmp", tmp_path / ".a.html.1.tmp"  # process 1 is always running
+    for file in (left, other):
+        file.touch()
+    write_file(tmp_path / "a.html", "page")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".a.html.1.tmp", "a.html"]
 
 
 WAITING = """

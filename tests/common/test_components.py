@@ -40,6 +40,7 @@ COMPONENTS = [
     WhiteNoise(),
     VelocityFree(),
     VelocityFree(1, 3, "positions").bind(SIGNALS),
+    VelocityFree(m_u=2, policy_m_u=2),
     Filtered(),
     Filtered(Kalman(5.0), LowPass(0.3)).bind(SIGNALS),
     FullState().bind(SIGNALS),

@@ -37,6 +37,7 @@ from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.policy.limits import Slew
 from vfpilco.policy.mlp import MLP
 from vfpilco.state.base import Signals
+from vfpilco.state.memory import Memory
 from vfpilco.state.window import VelocityFree
 from vfpilco.trials.execute import execute
 
@@ -53,13 +54,18 @@ pytestmark = pytest.mark.usefixtures("small_check")
 
 def difference(one: Exported, found: list[np.ndarray], trials: list[np.ndarray]) -> float:
     """The largest difference from the learned policy, as a fraction of u_max; its inputs must not be trivial."""
-    due = np.concatenate([checking.answers(one, trial) for trial in trials]) / LIMITS
+    due = np.concatenate([checking.answers(one, *each) for each in zip(trials, found, strict=True)]) / LIMITS
     assert np.mean(np.any((np.abs(due) > 0.05) & (np.abs(due) < 0.95), axis=1)) > 0.3
     return float(np.abs(np.concatenate(found) / LIMITS - due).max())
 
 
 EVERY_KIND = [(how, kind, False) for how in STATES for kind in POLICIES]
-FOLLOWERS = [("differences", "linear-rbf", True), ("kalman", "rbf", True), ("full state", "mlp", True)]
+FOLLOWERS = [
+    ("differences", "linear-rbf", True),
+    ("past inputs", "linear-rbf", True),
+    ("kalman", "rbf", True),
+    ("full state", "mlp", True),
+]
 
 
 # -- agreement ---------------------------------------------------------------------------------------------------
@@ -85,7 +91,12 @@ def test_float_agrees_within_its_precision(how, kind, follows, to, tmp_path):
     assert 1e-10 < difference(one, found, trials) < 1e-4
 
 
-SLEWED = [("kalman", "linear-rbf", True, 0.2), ("full state", "mlp", False, 0.02)]
+SLEWED = [
+    ("kalman", "linear-rbf", True, 0.2),
+    ("full state", "mlp", False, 0.02),
+    ("past input", "rbf", False, 0.2),
+    ("past inputs", "mlp", True, 0.05),
+]
 
 
 @pytest.mark.parametrize(("how", "kind", "follows", "slew"), SLEWED)
@@ -204,11 +215,30 @@ def test_two_instances_are_independent(tmp_path):
     assert difference(one, found, [motion(0), motion(1)]) < 1e-12
 
 
+@dataclasses.dataclass(frozen=True)
+class Continued(VelocityFree):
+    """A state that starts with the inputs applied so far."""
+
+    applied: list[np.ndarray] = dataclasses.field(default_factory=list, compare=False)
+
+    def begin(self, q: Any) -> Any:
+        past = [*self.applied[::-1], *[np.zeros(2)] * self.m_u][: self.m_u]
+        return super().begin(q)._replace(u=np.array(past).reshape(self.m_u, 2))
+
+
 class Restarting:
-    """What an export must do with invalid measurements: a learned policy that is reset after them."""
+    """What an export must do with invalid measurements: a learned policy that is reset after them.
+
+    It still sees the inputs that were applied before.
+    """
 
     def __init__(self, policy: LearnedPolicy) -> None:
-        self.policy, self.last, self.restart, self.sample = policy, None, True, 0
+        state, self.applied = policy.state, []
+        if isinstance(state, VelocityFree):
+            fields = {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
+            state = Continued(**fields, applied=self.applied)
+        self.policy = LearnedPolicy(state, policy.policy, policy.params, policy.reference, policy.slew)
+        self.last, self.restart, self.sample = None, True, 0
 
     def __call__(self, measured: np.ndarray) -> np.ndarray:
         bad = not np.all(np.abs(measured) <= 1e9)
@@ -219,13 +249,15 @@ class Restarting:
                 self.policy.reset()
         self.policy._samples = self.sample
         self.restart, self.sample = bad, self.sample + 1
-        return np.zeros(2) if bad else self.policy(self.last)
+        self.applied.append(np.zeros(2) if bad else self.policy(self.last))
+        return self.applied[-1]
 
 
-UNSLEWED = [(*follower, 0.0) for follower in [*FOLLOWERS, ("positions", "rbf", False)]]
+UNSLEWED = [(*follower, 0.0) for follower in [*FOLLOWERS, ("positions", "rbf", False), ("past input", "rbf", False)]]
+WITH_SLEW = [("low-pass", "linear-rbf", True, 0.02), ("past inputs", "linear-rbf", True, 0.02)]
 
 
-@pytest.mark.parametrize(("how", "kind", "follows", "slew"), [*UNSLEWED, ("low-pass", "linear-rbf", True, 0.02)])
+@pytest.mark.parametrize(("how", "kind", "follows", "slew"), [*UNSLEWED, *WITH_SLEW])
 def test_an_invalid_measurement_gives_the_safe_input_and_restarts_the_memory(how, kind, follows, slew, tmp_path):
     one = exported(learned(how, kind, follows=follows, slew=slew))
     trial = one.trials[-1].copy()
@@ -243,6 +275,63 @@ def test_an_invalid_measurement_gives_the_safe_input_and_restarts_the_memory(how
         found = target.run(written(one, to, tmp_path / to), [trial]).inputs[0]
         assert np.all(found[bad] == 0)
         np.testing.assert_allclose(found / LIMITS, due / LIMITS, atol=1e-12, err_msg=to)
+
+
+@pytest.mark.parametrize("slew", [0.0, 0.2])
+@pytest.mark.parametrize("how", ["past input", "past inputs"])
+def test_a_policy_that_sees_past_inputs_takes_what_was_really_applied(how, slew, tmp_path):
+    one = exported(learned(how, "linear-rbf", slew=slew))
+    trial, rng = one.trials[-1], np.random.default_rng(0)
+    applied = rng.uniform(-1, 1, (len(trial), 2)) * LIMITS
+    due, own = checking.answers(one, trial, applied), checking.answers(one, trial)
+    assert np.abs((due - own) / LIMITS).max() > 0.1
+    run, module = Library(written(one, "c", tmp_path / "c")), {}
+    exec(TARGETS["numpy"].files(one, "double")["policy.py"], module)
+    policy, rows = module["Policy"](), []
+    for measured, u in zip(trial, applied, strict=True):
+        rows.append([run(measured)[:2], policy.step(measured)])
+        run.code.vfpilco_actual(run.state, (run.real * 2)(*u))
+        policy.actual(u)
+    for found in np.swapaxes(rows, 0, 1):
+        np.testing.assert_allclose(found / LIMITS, due / LIMITS, atol=1e-12)
+    run.code.vfpilco_actual(run.state, (run.real * 2)(np.nan, 1e9))  # no input may leave its limits because of this
+    policy.actual([np.nan, 1e9])
+    np.testing.assert_allclose(run(trial[-1])[:2], policy.step(trial[-1]), atol=1e-12)
+    if len(policy.applied) > 1:
+        np.testing.assert_array_equal(policy.applied[1], [0, LIMITS[1]])
+
+
+WITHOUT_PAST = {
+    "u[None], self.applied[:-1]": "0 * u[None], self.applied[:-1]",
+    "np.zeros((PAST_INPUTS, len(APPLIED)))": "getattr(self, 'applied', np.zeros((PAST_INPUTS, len(APPLIED))))",
+    "applied[1, 0]": "applied[0, 0]",
+}
+
+
+def test_a_check_refuses_past_inputs_that_are_missing_or_wrong(tmp_path):
+    one = exported(learned("past inputs", "rbf"))
+    folder, target = written(one, "numpy", tmp_path), TARGETS["numpy"]
+    assert 0 < checking.check(one, target, folder, "double").error < 1e-12
+    source = (folder / "policy.py").read_text()
+    for line, wrong in WITHOUT_PAST.items():
+        assert source.count(line) == 1
+        (folder / "policy.py").write_text(source.replace(line, wrong))
+        with pytest.raises(UserError, match="differs from the learned policy"):
+            checking.check(one, target, folder, "double")
+
+
+class Forgetful(VelocityFree):
+    """A state whose policy sees more past inputs than it says that it keeps."""
+
+    def exported_memory(self) -> Memory:
+        return dataclasses.replace(super().exported_memory(), past_inputs=self.policy_m_u - 1)
+
+
+def test_a_memory_with_past_inputs_that_are_not_kept_is_refused():
+    policy = learned("past inputs", "rbf")
+    state = Forgetful(1, 3, "positions", 2, bound=policy.state.signals)
+    with pytest.raises(UserError, match="does not fit the positions and inputs"):
+        exported(LearnedPolicy(state, policy.policy, policy.params)).check()
 
 
 @pytest.mark.parametrize("flags", [(), ("-O3", "-ffast-math")])

@@ -98,9 +98,30 @@ def test_the_readme_has_the_slew_limit_and_its_test_vector_keeps_it(to, tmp_path
     }[to] in text
 
 
-@pytest.mark.parametrize("slew", [0.0, 0.01])
-def test_the_onnx_example_of_the_readme_runs(slew, tmp_path, monkeypatch):
-    folder = made_run(tmp_path / "run", learned("kalman", "rbf", follows=True, slew=slew))
+@pytest.mark.parametrize("to", list(TARGETS))
+@pytest.mark.parametrize(("how", "past", "slew"), [("past input", 1, 0.0), ("past inputs", 2, 0.3)])
+def test_the_readme_describes_past_inputs_and_its_test_vector_has_them(how, past, slew, to, tmp_path):
+    folder = made_run(tmp_path / "run", learned(how, "rbf", slew=slew))
+    made = vfpilco.export(folder, to, tmp_path / "a", precision="double", check=True)
+    assert made.report is not None
+    assert max(made.report.error, made.report.trial_error) < 1e-12
+    q, u = vector(made.folder)
+    np.testing.assert_allclose(TARGETS[to].run(made.folder, [q]).inputs[0] / LIMITS, u / LIMITS, atol=1e-9)
+    text = (made.folder / "README.md").read_text("utf-8")
+    assert ("and the last inputs" if past == 1 else "and the inputs of the last 2 samples") in text
+    assert "zero is remembered as the input of that sample" in text
+    assert {
+        "c": f"+ {past} × 2 doubles",
+        "arduino": "vfpilco_actual(&policy, u)",
+        "fmu": "co-simulation FMU",
+        "onnx": f"applied = np.zeros((1, {past}, 2))",
+        "numpy": "policy.actual(u)",
+    }[to] in text
+
+
+@pytest.mark.parametrize(("how", "slew"), [("kalman", 0.0), ("kalman", 0.01), ("past inputs", 0.01)])
+def test_the_onnx_example_of_the_readme_runs(how, slew, tmp_path, monkeypatch):
+    folder = made_run(tmp_path / "run", learned(how, "rbf", follows=True, slew=slew))
     made = vfpilco.export(folder, "onnx", tmp_path / "a")
     code = re.findall(r"```python\n(.*?)```", (made.folder / "README.md").read_text("utf-8"), flags=re.S)[0]
     monkeypatch.chdir(made.folder)
@@ -153,11 +174,11 @@ def test_the_readme_lists_every_setting_by_name(run, tmp_path):
         "seed": 7,
     }
     settings = known["settings"]
-    assert settings["state"] == repr(VelocityFree())
-    assert settings["policy"] == repr(RBF())
+    assert settings["policy"] == repr(Settings().policy)
     assert settings["prior_mean"] == "ConstantVelocity()"
     assert (settings["steps"], settings["slew"], settings["precision"]) == (300, 0.25, "float32")
-    assert settings.keys() == Settings().flat().keys() - {"sensor"}  # which is not set
+    chosen = {"state", "kernel", "inducing", "sensor"}  # which are not set
+    assert settings.keys() == Settings().flat().keys() - chosen
 
 
 def test_a_run_of_format_3_is_exported_with_its_settings(tmp_path):

@@ -14,7 +14,7 @@ from exports import LIMITS, H, exported, learned, motion, need, written
 from vfpilco.exports import check as checking
 from vfpilco.exports.runners import run_fmu
 
-KINDS = [("kalman", "linear-rbf", True, 0.2), ("full state", "mlp", False, 0.0)]
+KINDS = [("kalman", "linear-rbf", True, 0.2), ("full state", "mlp", False, 0.0), ("past inputs", "rbf", False, 0.2)]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,8 @@ def test_an_fmu_agrees_with_the_learned_policy(how, kind, follows, slew, precisi
     found = run_fmu(written(policy, "fmu", tmp_path, precision), trials).inputs
     allowed = 1e-12 if precision == "double" else 1e-4
     for inputs, trial in zip(found, trials, strict=True):
-        np.testing.assert_allclose(inputs / LIMITS, checking.answers(policy, trial) / LIMITS, atol=allowed)
+        due = checking.answers(policy, trial, inputs)
+        np.testing.assert_allclose(inputs / LIMITS, due / LIMITS, atol=allowed)
 
 
 def test_the_fmu_is_valid_and_describes_its_variables(file):

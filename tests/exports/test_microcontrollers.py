@@ -27,7 +27,7 @@ from vfpilco.policy.learned import LearnedPolicy
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 ONE_INPUT = {"positions": (Quantity("p", "m"), Quantity("alpha", "rad")), "inputs": (Quantity("force", "N"),)}
-KINDS = ("everything", "mlp", "full state", "default size")
+KINDS = ("everything", "mlp", "full state", "past inputs", "default size")
 
 
 @functools.cache
@@ -35,6 +35,8 @@ def made(kind: str) -> Exported:
     """A policy of a kind; that of default size has 200 basis functions, as one learned with default settings has."""
     if kind == "default size":
         return exported(LearnedPolicy.load(SAMPLES / "policy-format3.safetensors"), **ONE_INPUT)
+    if kind == "past inputs":
+        return exported(learned("past inputs", "rbf", follows=True, slew=0.2))
     if kind == "everything":
         return exported(learned("kalman", "linear-rbf", follows=True, slew=0.2))
     return exported(learned("positions", "mlp") if kind == "mlp" else learned("full state", "rbf"))
@@ -210,7 +212,7 @@ def test_on_an_avr_the_policy_agrees_and_takes_the_stated_time(kind, tmp_path):
     folder = written(one, "c", tmp_path, "float")
     trial = one.trials[-1][:6].astype(np.float32).astype(float)
     found, cycles = run_on_uno(folder / "policy.c", names(one.prefix), trial, tmp_path)
-    due = checking.answers(one, trial)
+    due = checking.answers(one, trial, found)
     assert np.any(np.abs(due) > 0.05 * one.limits)
     np.testing.assert_allclose(found / one.limits, due / one.limits, atol=1e-4)
     assert avr_seconds(footprint.operations(one)) == pytest.approx(cycles / 16e6, rel=0.15)
@@ -219,10 +221,11 @@ def test_on_an_avr_the_policy_agrees_and_takes_the_stated_time(kind, tmp_path):
     print(f"{kind}: {cycles / 16e3:.1f} ms on an ATmega328P, {sizes['.text']} bytes of flash")
 
 
+@pytest.mark.parametrize("kind", ["everything", "past inputs"])
 @pytest.mark.parametrize("precision", ["float", "double"])
 @pytest.mark.parametrize("cpu", [CORTEX_M0, CORTEX_M4])
-def test_arm_builds_without_a_warning(cpu, precision, tmp_path):
-    folder = written(made("everything"), "c", tmp_path, precision)
+def test_arm_builds_without_a_warning(cpu, precision, kind, tmp_path):
+    folder = written(made(kind), "c", tmp_path, precision)
     (tmp_path / "main.c").write_text(
         '#include "policy.h"\nint main(void) { static vfpilco_policy p; vfpilco_real q[2] = {0}, u[2];'
         " vfpilco_reset(&p); return vfpilco_step(&p, q, u); }"
@@ -264,6 +267,16 @@ def test_the_sketch_is_built_for_an_uno_and_fits(library, tmp_path):
     print(f"the sketch with 200 basis functions takes {flash} of {uno.flash} bytes of flash, {ram} of {uno.ram} of RAM")
     assert flash <= used.constants + 16384 <= uno.flash
     assert ram + used.stack + 300 <= used.struct + used.stack + 640 <= uno.ram
+
+
+def test_the_sketch_of_a_policy_that_sees_past_inputs_knows_that_they_were_held(tmp_path):
+    library = written(made("past inputs"), "arduino", tmp_path / "library", "float")
+    sketch = (library / arduino.SKETCH).read_text()
+    assert "vfpilco_step(&policy, invalid, unused);\n    vfpilco_actual(&policy, u);" in sketch
+    assert "vfpilco_actual\tKEYWORD2" in (library / "keywords.txt").read_text()
+    flash, ram = sketch_for_uno(library, sketch, tmp_path)
+    assert flash <= BOARDS[0].flash
+    assert ram <= BOARDS[0].ram
 
 
 FAKE_ARDUINO = r"""

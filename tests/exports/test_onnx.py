@@ -44,6 +44,29 @@ def test_onnx_takes_the_last_inputs_only_with_a_slew_limit(slew, tmp_path):
     assert known == {"name": "turn", "unit": "rad", "limit": 0.07, **({"most_change": slew * 0.07} if slew else {})}
 
 
+@pytest.mark.parametrize(("how", "past"), [("past input", 1), ("past inputs", 2)])
+def test_onnx_takes_and_returns_the_past_inputs(how, past, tmp_path):
+    one = exported(learned(how, "linear-rbf"))
+    session = onnxruntime.InferenceSession(str(written(one, "onnx", tmp_path) / "policy.onnx"))
+    assert [each.name for each in session.get_inputs()] == ["measured", "memory", "applied"]
+    assert json.loads(session.get_modelmeta().custom_metadata_map["memory"])["past_inputs"] == past
+    trial, rows = motion(4), one.memory.rows
+    applied = np.random.default_rng(0).uniform(-1, 1, (40, 2)) * LIMITS
+    t = range(rows, 40)  # one batch of all samples
+    windows = np.array([trial[i - rows : i][::-1] for i in t])
+    before = np.array([applied[i - past : i][::-1] for i in t])
+    feed = {"measured": trial[rows:], "memory": windows, "applied": before}
+    inputs, _, after = session.run(None, feed)
+    np.testing.assert_allclose(inputs / LIMITS, checking.answers(one, trial, applied)[rows:] / LIMITS, atol=1e-12)
+    np.testing.assert_array_equal(after[:, 0], inputs)
+    np.testing.assert_array_equal(after[:, 1:], before[:, :-1])
+    invalid = {**feed, "measured": np.full_like(trial[rows:], np.nan)}
+    inputs, _, after = session.run(None, invalid)
+    assert np.all(inputs == 0)
+    assert np.all(after[:, 0] == 0)
+    np.testing.assert_array_equal(after[:, 1:], before[:, :-1])
+
+
 def test_onnx_corrects_invalid_last_inputs(tmp_path):
     path = written(exported(learned("differences", "rbf", slew=0.01)), "onnx", tmp_path) / "policy.onnx"
     given = np.array([[0, 0], [np.nan, np.nan], [1, 1], [1e9, np.inf], [-1, -1], [-1e9, -np.inf]]) * LIMITS

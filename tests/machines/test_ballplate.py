@@ -15,6 +15,7 @@ from vfpilco.common.random import JaxRandom
 from vfpilco.machines.ballplate.plant import BallPlate
 from vfpilco.machines.ballplate.task import CAMERA, LIMIT, SAMPLING_TIME, cost, final_distance, held_in_the_middle
 from vfpilco.model.fit import fit
+from vfpilco.model.kernels import SE, Linear
 from vfpilco.policy.preparation import policy_inputs
 from vfpilco.policy.rbf import RBF, LinearRBF
 from vfpilco.report.picture import draw_run
@@ -214,7 +215,7 @@ def test_particles_command_their_motors_as_the_plant_does(task, state):
     data = [dynamics.training_set(trial) for trial in trials]
     assert all(part.y.shape[1] == part.prior.shape[1] == 2 for part in data)  # a GP for each direction of the ball
     assert [len(part.x) for part in data] == [dynamics.state.rows(trial.steps) for trial in trials]
-    model = fit(data[0], kernel=planned.settings.model.kernel, kinds=tuple(dynamics.state.input_kinds()))
+    model = fit(data[0], kernel=SE() + Linear(on=("angles",)), kinds=tuple(dynamics.state.input_kinds()))
     policy = LinearRBF(10).bind(policy_inputs(dynamics.state, task, trials))
     simulator = Simulator(dynamics=dynamics, policy=policy, start=task.start, cost=task.cost, horizon=25)
     params = {name: 5 * value if name == "weights" else value for name, value in policy.init(jax.random.key(0)).items()}
@@ -290,6 +291,7 @@ def test_learns_from_trials_of_different_lengths_and_is_resumed_with_them(pushed
     result, out = run
     steps = [trial.steps for trial in result.trials]
     assert steps[0] < 60
+    assert [row.kind for row in result.rows] == ["explore", "explore", "policy", "policy"]  # one was too short
     for row, trial in zip(result.rows, result.trials, strict=True):
         assert (row.ended_s is not None) == (trial.steps < 90)
         if row.ended_s is not None:
@@ -302,11 +304,11 @@ def test_learns_from_trials_of_different_lengths_and_is_resumed_with_them(pushed
     shutil.copytree(out, parts)
     lines = (out / "results.jsonl").read_text().splitlines(keepends=True)
     (parts / "results.jsonl").write_text("".join(lines[:-1]))
-    for path in parts.glob("trials/002.*"):
+    for path in parts.glob("trials/003.*"):
         path.unlink()
     vfpilco.learn(pushed, out=parts, resume=True)
     assert (parts / "results.jsonl").read_bytes() == (out / "results.jsonl").read_bytes()
-    assert (parts / "trials/002.csv").read_bytes() == (out / "trials/002.csv").read_bytes()
+    assert (parts / "trials/003.csv").read_bytes() == (out / "trials/003.csv").read_bytes()
     np.testing.assert_array_equal(RunFolder(out).trial(0, 4).q, result.trials[0].q)
 
 

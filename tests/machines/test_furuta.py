@@ -22,6 +22,7 @@ from vfpilco.policy.preparation import policy_inputs
 from vfpilco.state.filtered import Filtered
 from vfpilco.state.window import VelocityFree
 from vfpilco.tasks.sensors import Quantised, TimingJitter, std_at_rest
+from vfpilco.trials.choosing import can_jitter
 from vfpilco.trials.execute import execute
 from vfpilco.trials.plan import Plan
 from vfpilco.trials.settings import Settings
@@ -262,13 +263,13 @@ def test_features_of_another_shape_are_rejected(task):
         wrong.check()
 
 
-def test_the_sensor_of_the_particles_has_the_timing_jitter_of_the_plant(task):
-    assert task.machine.sensor == TimingJitter(ENCODERS, task.machine.plant().jitter / SAMPLING_TIME)
+def test_the_timing_jitter_of_the_plant_is_not_declared_but_can_be_found(task):
     assert task.machine.plant().jitter > 0
-    assert task.machine.plant().sensor == ENCODERS  # the plant is sampled too early or too late itself
-    punctual = furuta_task(jitter=0.0).machine
-    assert punctual.sensor == ENCODERS
-    assert punctual.plant().jitter == 0
+    assert task.machine.plant().sensor == task.machine.sensor == ENCODERS  # the plant itself is sampled early or late
+    assert can_jitter(Plan(task, Settings()).dynamics)
+    declared = Settings().replace(sensor=TimingJitter(ENCODERS, 0.03))
+    assert not can_jitter(Plan(task, declared).dynamics)
+    assert furuta_task(jitter=0.0).machine.plant().jitter == 0
 
 
 @pytest.mark.long

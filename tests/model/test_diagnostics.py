@@ -8,7 +8,7 @@ from vfpilco.model.dynamics import TrainingSet
 from vfpilco.model.model import Model
 
 
-def projected(exact_model: Model, data: TrainingSet, inducing: int | None) -> Model:
+def projected(exact_model: Model, data: TrainingSet, inducing: int) -> Model:
     """The model with its hyperparameters kept and its posterior projected."""
     kernel, theta, y_scale = exact_model.kernel, exact_model.hyperparameters, np.asarray(exact_model.posterior.y_scale)
     posterior, _ = condition(kernel, theta, data, y_scale, inducing)

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from vfpilco.model import projection
-from vfpilco.model.conditioning import condition, predict_exactly
+from vfpilco.model.conditioning import condition, predict_reference
 from vfpilco.model.dynamics import TrainingSet
 from vfpilco.model.evidence import Hyperparameters
 from vfpilco.model.fit import fit
 from vfpilco.model.kernels import SE
 from vfpilco.model.model import MOST_ROUNDING, Model
-from vfpilco.model.posterior import FLOOR, Posterior, joint, predict
+from vfpilco.model.posterior import FLOOR, Posterior, joint, predict, sample
+from vfpilco.trials.choosing import KERNELS
 from vfpilco.trials.settings import ModelSettings
 
 KERNEL = SE()
@@ -27,12 +28,11 @@ def projected_model(cartpole_data, exact_model) -> Model:
 
 @pytest.fixture(scope="module")
 def default_model(cartpole_data, state) -> Model:
-    """As `learn` makes it by default: the default kernel, 128 inducing points."""
-    settings = ModelSettings()
-    return fit(cartpole_data, kernel=settings.kernel, kinds=tuple(state.input_kinds()), inducing=settings.inducing)
+    """As `learn` makes it by default: the default kernel, as many inducing points as needed, which is 128."""
+    return fit(cartpole_data, kernel=KERNELS[0], kinds=tuple(state.input_kinds()), inducing=ModelSettings().inducing)
 
 
-def conditioned(theta: Hyperparameters, data: TrainingSet, inducing: int | None, kernel=KERNEL) -> tuple[Model, float]:
+def conditioned(theta: Hyperparameters, data: TrainingSet, inducing: int, kernel=KERNEL) -> tuple[Model, float]:
     """A model with given hyperparameters, and the fraction that was added to a diagonal."""
     built, added = condition(kernel, theta, data, (data.y - data.prior).std(0), inducing)
     return Model(kernel, (), theta, built, len(data.x), (0.0, 0.0)), added
@@ -141,35 +141,38 @@ def test_far_from_the_data_the_prior_returns(kind, dtype, exact_model, projected
 
 def test_derivatives_agree_with_autodiff_of_the_textbook_formula():
     theta, data = small_problem()
-    model, _ = conditioned(theta, data, inducing=None)
+    model, _ = conditioned(theta, data, inducing=0)
     built = model.posterior.cast("float64")
-    ours = jax.jit(jax.jacrev(lambda x: predict(built, x[None])))
-    plain = jax.jit(jax.jacrev(lambda x: [textbook(model, data, j, x) for j in range(2)]))
-    for x in np.random.default_rng(2).normal(size=(4, 3)):
-        d_mean, d_variance = ours(x)
-        for j, expected in enumerate(plain(x)):
-            np.testing.assert_allclose(d_mean[0, j], expected[0], rtol=1e-8, atol=1e-10)
-            np.testing.assert_allclose(d_variance[0, j], expected[1], rtol=1e-8, atol=1e-10)
+    ours = jax.jit(jax.jacrev(lambda x, z: sample(built, x[None], z)))
+
+    def plainly(x, z):
+        moments = [textbook(model, data, j, x) for j in range(2)]
+        return jnp.stack([mean + jnp.sqrt(variance) * z[0, j] for j, (mean, variance) in enumerate(moments)])
+
+    plain = jax.jit(jax.jacrev(plainly))
+    for x, z in np.random.default_rng(2).normal(size=(4, 2, 3)):
+        drawn = jnp.asarray(z[None, :2])
+        np.testing.assert_allclose(ours(x, drawn)[0], plain(x, drawn), rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", ["exact", "projected"])
 def test_derivatives_agree_with_finite_differences(kind, exact_model, projected_model, held_out):
-    built = (exact_model if kind == "exact" else projected_model).posterior
+    built = (exact_model if kind == "exact" else projected_model).posterior.cast("float64")
+    z = jnp.asarray(np.random.default_rng(3).normal(size=(6, 2)))
 
     @jax.jit
     def standardised(x):
-        mean, variance = predict(built, x)
-        return mean / built.y_scale, variance / built.y_scale**2
+        return sample(built, x, z) / built.y_scale, sample(built, x, -2 * z) / built.y_scale
 
     x = jnp.asarray(held_out.x[10:16])
-    jacobians = jax.jit(jax.jacrev(standardised))(x)  # (6, J, 6, d): a row's prediction depends on that row alone
+    jacobians = jax.jit(jax.jacrev(standardised))(x)  # (6, J, 6, d): a row's sample depends on that row alone
     for i in range(x.shape[1]):
         unit = max(float(np.exp(built.params["log_lengthscales"][:, i]).min()), 1e-6)
-        h = 1e-4 * unit
+        h = 1e-5 * unit
         up, down = standardised(x.at[:, i].add(h)), standardised(x.at[:, i].add(-h))
         for jacobian, above, below in zip(jacobians, up, down, strict=True):
             rows = np.einsum("mjm->mj", jacobian[..., i]) * unit
-            np.testing.assert_allclose(rows, (above - below) / 2e-4, rtol=1e-4, atol=1e-6)
+            np.testing.assert_allclose(rows, (above - below) / 2e-5, rtol=1e-4, atol=1e-6)
     across = np.asarray(jacobians[0]).copy()
     across[np.arange(6), :, np.arange(6)] = 0
     assert not np.any(across)
@@ -185,11 +188,11 @@ def precision_errors(model: Model, x: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return std_error.max(0), mean_error.max(0)
 
 
-@pytest.mark.parametrize("inducing", [128, 200])
-def test_single_precision_is_good_enough_on_realistic_data(inducing, exact_model, cartpole_data, held_out):
+@pytest.mark.parametrize(("inducing", "most"), [(128, 0.1), (200, 0.12)])
+def test_single_precision_is_good_enough_on_realistic_data(inducing, most, exact_model, cartpole_data, held_out):
     model, _ = conditioned(exact_model.hyperparameters, cartpole_data, inducing)
     std_error, mean_error = precision_errors(model, np.r_[cartpole_data.x, held_out.x])
-    assert np.all(std_error < 0.1), std_error
+    assert np.all(std_error < most), std_error
     assert np.all(mean_error < 0.1 * np.exp(model.hyperparameters.log_noise)), mean_error
 
 
@@ -212,7 +215,7 @@ def test_far_from_the_data_the_default_kernels_prior_returns_too(dtype, default_
 
 
 def test_the_default_kernels_projection_predicts_as_well_as_its_exact_posterior(default_model, cartpole_data, held_out):
-    exact, _ = conditioned(default_model.hyperparameters, cartpole_data, None, default_model.kernel)
+    exact, _ = conditioned(default_model.hyperparameters, cartpole_data, 0, default_model.kernel)
     assert np.all(rmse(default_model, held_out) <= 1.02 * rmse(exact, held_out))
     assert np.all(log_density(default_model, held_out).mean(0) >= log_density(exact, held_out).mean(0) - 0.05)
 
@@ -235,7 +238,7 @@ def test_a_signal_far_above_the_noise_needs_double_precision(cartpole_data, exac
     assert exact_model.precision("float64") == "float64"
     assert model.precision("float32") == "float64"
     np.testing.assert_allclose(model.rounding, np.exp(8) * exact_model.rounding)
-    _, exactly = predict_exactly(model, cartpole_data, held_out.x)
+    _, exactly = predict_reference(model, cartpole_data, held_out.x)
     for dtype, suffices in (("float32", False), ("float64", True)):
         _, variance = predicted(model.posterior, held_out.x, dtype)
         error = np.abs(variance - exactly) / model.noise**2
@@ -244,7 +247,7 @@ def test_a_signal_far_above_the_noise_needs_double_precision(cartpole_data, exac
 
 def test_variance_is_never_below_its_floor_and_has_no_gradient_there():
     theta, data = small_problem(noise=1e-6)
-    model, _ = conditioned(theta, data, inducing=None)
+    model, _ = conditioned(theta, data, inducing=0)
     prior = scale_of(model) ** 2
     x = jnp.asarray(data.x, "float32")
     built = model.posterior.cast("float32")
@@ -252,7 +255,8 @@ def test_variance_is_never_below_its_floor_and_has_no_gradient_there():
     floored = np.isclose(variance, FLOOR["float32"] * prior, rtol=1e-4)
     assert np.all(variance >= FLOOR["float32"] * prior * (1 - 1e-5))
     assert floored.any()
-    gradient = jax.jit(jax.jacrev(lambda x: predict(built, x)[1]))(x)
+    drawn = jax.jit(jax.jacrev(lambda x, z: sample(built, x, z)))
+    gradient = drawn(x, jnp.ones((len(x), 2), x.dtype)) - drawn(x, jnp.zeros((len(x), 2), x.dtype))
     gradient = np.einsum("mjmd->mjd", gradient)
     assert np.all(np.isfinite(gradient))
     assert not np.any(gradient[floored])
@@ -261,7 +265,7 @@ def test_variance_is_never_below_its_floor_and_has_no_gradient_there():
 def test_duplicate_rows_give_the_same_posterior_exact_and_projected():
     theta, once = small_problem(n=30)
     data = TrainingSet(*(np.repeat(column, 4, axis=0) for column in once[:3]))
-    exact, _ = conditioned(theta, data, inducing=None)
+    exact, _ = conditioned(theta, data, inducing=0)
     projected, added = conditioned(theta, data, inducing=60)  # only 30 rows differ
     assert 0 < added <= 1e-6
     query = np.random.default_rng(1).normal(size=(30, 3))
@@ -269,7 +273,7 @@ def test_duplicate_rows_give_the_same_posterior_exact_and_projected():
         np.testing.assert_allclose(ours, expected, rtol=1e-3, atol=1e-5)
     # Four measurements of the same point are worth one with half the noise.
     halved = theta._replace(log_noise=theta.log_noise - np.log(2))
-    fewer, _ = conditioned(halved, once, inducing=None)
+    fewer, _ = conditioned(halved, once, inducing=0)
     for ours, expected in zip(exact.predict(query), fewer.predict(query), strict=True):
         np.testing.assert_allclose(ours, expected, rtol=1e-6, atol=1e-9)
 
@@ -292,10 +296,11 @@ def test_diagonal_regularisation_is_reported_and_no_larger_than_needed():
 def test_inducing_points_are_distinct_and_the_worst_explained_ones():
     theta, data = small_problem(n=40)
     k = gram(theta, data.x)
-    chosen = projection.choose_inducing(k, 12)
+    chosen, unexplained = projection.choose_inducing(np.diag(k), k.__getitem__, 12)
     assert len(set(chosen.tolist())) == 12
     for i in range(1, 12):
         before = chosen[:i]
         gain = np.linalg.solve(k[np.ix_(before, before)], k[before])
         residual = np.diag(k) - np.einsum("ij,ij->j", k[before], gain)
         assert residual[chosen[i]] == pytest.approx(residual.max(), rel=1e-6)
+        assert unexplained[i - 1] == pytest.approx(residual.sum(), rel=1e-6)

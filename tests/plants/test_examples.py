@@ -41,7 +41,7 @@ def commands(tmp_path_factory) -> dict[str, list[str]]:
     """The command of each example; the one in Python as on a computer that has nothing but Python."""
     rig = tmp_path_factory.mktemp("rig")
     shutil.copy(ROOT / "examples/plant.py", rig)
-    shutil.copy(ROOT / "src/vfpilco/plants/serve.py", rig)
+    shutil.copytree(ROOT / "src/vfpilco/plants/serve", rig / "serve")
     return {
         "c": [compiled(tmp_path_factory.mktemp("c"), "-O2")],
         "sanitized": [compiled(tmp_path_factory.mktemp("sanitized"), *SANITIZED)],

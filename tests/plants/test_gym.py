@@ -17,7 +17,7 @@ import vfpilco
 from vfpilco import envs
 from vfpilco.cli.main import main
 from vfpilco.machines.load import names
-from vfpilco.plants.gym import GymPlant
+from vfpilco.plants.gym import GymPlant, options
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.tasks import file as taskfile
 from vfpilco.tasks.plant import Closeable, EndsEarly, Plant
@@ -45,11 +45,13 @@ def test_an_angle_can_be_measured_as_its_sine_and_cosine():
     for protocol in (Plant, EndsEarly, Closeable):
         assert isinstance(plant, protocol)
     q = plant.reset(3)
-    np.testing.assert_allclose(np.abs(q), [np.pi])
+    np.testing.assert_allclose(np.abs(plant.true_positions), [np.pi])
+    assert 0 < np.abs(np.abs(q) - np.pi) < 0.01  # measured by the sensor of the task
     trial = execute(task, plant, lambda q: np.array([2.0]), 0)
     assert trial.steps == 100
     state = plant.env.unwrapped.state
-    assert np.cos(trial.q[-1, 0]) == pytest.approx(np.cos(state[0]), abs=1e-6)
+    assert np.cos(trial.true[-1, 0]) == pytest.approx(np.cos(state[0]), abs=1e-6)
+    assert 5e-4 < np.std(trial.q - trial.true) < 2e-3
     assert np.abs(np.diff(trial.q[:, 0])).max() < 1  # unwrapped
 
 
@@ -107,6 +109,68 @@ def test_the_end_of_an_episode_ends_the_trial():
     task = pendulum(plant=lambda: gymnasium.make("Pendulum-v1", max_episode_steps=30))
     trial = execute(task, connect(task), lambda q: np.zeros(1), 0)
     assert trial.steps == 30
+    assert trial.ended.startswith("the time limit of Pendulum-v1 cut its episode short: give it more steps")
+
+
+class Goal(gymnasium.Wrapper):
+    """Ends its episode after five steps."""
+
+    count = 0
+
+    def reset(self, **options):
+        self.count = 0
+        return super().reset(**options)
+
+    def step(self, action):
+        self.count += 1
+        observed, reward, _, _, info = super().step(action)
+        return observed, reward, self.count == 5, False, info
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_the_task_says_whether_the_end_of_an_episode_is_a_success(good):
+    task = pendulum(plant=lambda: Goal(gymnasium.make("Pendulum-v1")), end_is_success=good)
+    trial = execute(task, connect(task), lambda q: np.zeros(1), 0)
+    assert (trial.steps, trial.ended) == (5, "Pendulum-v1 ended its episode")
+    assert task.evaluate(trial.evaluated, trial.reached).success is good
+
+
+def test_the_time_limit_of_an_environment_is_no_success():
+    task = pendulum(plant="gym:Pendulum-v1?max_episode_steps=30", end_is_success=True)
+    trial = execute(task, connect(task), lambda q: np.zeros(1), 0)
+    assert trial.steps == 30
+    assert not task.evaluate(trial.evaluated, trial.reached).success
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("gym:Pendulum-v1?max_episode_steps", "Options of an environment are name=value"),
+        ("gym:Pendulum-v1?gravity=3&=4", "Options of an environment are name=value"),
+        ("gym:Pendulum-v1?colour=red", "check the options after"),
+    ],
+)
+def test_wrong_options_of_an_environment_are_reported(address, words):
+    with pytest.raises(vfpilco.UserError, match=words):
+        connect(pendulum(plant=address))
+
+
+def test_options_are_given_to_the_environment():
+    assert connect(pendulum(plant="gym:Pendulum-v1?g=3.5")).env.unwrapped.g == 3.5
+    assert options("a=1&b=0.5&c=true&d=rgb_array") == {"a": 1, "b": 0.5, "c": True, "d": "rgb_array"}
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [('run `pip install "gymnasium[box2d]"`', r"pip install 'gymnasium\[box2d\]'\."), ("nothing", "install it")],
+)
+def test_a_missing_part_of_gymnasium_is_named_with_its_command(monkeypatch, said, remedy):
+    def fail(*_, **__):
+        raise gymnasium.error.DependencyNotInstalled(f"Box2D is not installed, {said}")
+
+    monkeypatch.setattr(gymnasium, "make", fail)
+    with pytest.raises(vfpilco.UserError, match=remedy):
+        connect(pendulum(plant="gym:LunarLander-v3"))
 
 
 @pytest.mark.filterwarnings("ignore:.*symmetric and normalized")

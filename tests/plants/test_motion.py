@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from peers import Learner
 
-from vfpilco.plants.serve import ATTEMPTS, BY_HAND, Motion, Unstoppable, certainly, described
+from vfpilco.plants.serve.motion import ATTEMPTS, BY_HAND, Motion, Unstoppable, certainly, described
 
 HELLO = {"type": "hello", "protocol": "vfpilco-plant", "version": 1}
 RESET = {"type": "reset", "id": 1, "seed": 0}
@@ -62,7 +62,7 @@ def test_a_machine_that_was_never_moved_is_not_stopped():
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
 def test_a_stop_that_fails_is_repeated_and_given_up_only_in_the_end(failure, monkeypatch):
-    monkeypatch.setattr("vfpilco.plants.serve.PAUSE", 0.001)
+    monkeypatch.setattr("vfpilco.plants.serve.motion.PAUSE", 0.001)
     attempts = []
 
     def stop(good: int) -> None:
@@ -180,8 +180,8 @@ def test_an_interrupt_that_the_work_swallows_is_noticed_at_the_next_check():
 
 
 def test_a_stop_that_does_not_return_can_be_interrupted_in_the_end(monkeypatch):
-    monkeypatch.setattr("vfpilco.plants.serve.LONGEST_STOP", 0.2)
-    monkeypatch.setattr("vfpilco.plants.serve.GIVE_UP", 0.1)
+    monkeypatch.setattr("vfpilco.plants.serve.motion.LONGEST_STOP", 0.2)
+    monkeypatch.setattr("vfpilco.plants.serve.motion.GIVE_UP", 0.1)
     motion, main = Motion(lambda: time.sleep(60)), threading.main_thread().ident
     assert main is not None
 
@@ -289,9 +289,10 @@ def test_a_machine_that_cannot_be_stopped_is_reported_last():
     assert errors[-1] == BY_HAND
 
 
-def test_the_file_runs_on_python_3_9():
+def test_the_folder_runs_on_python_3_9():
     folder = Path(__file__).parents[2] / "src/vfpilco/plants"
-    ast.parse((folder / "serve.py").read_text(), feature_version=(3, 9))
+    for file in (folder / "serve").glob("*.py"):
+        ast.parse(file.read_text(), feature_version=(3, 9))
     code = "import serve; m = serve.Motion(list); print(m.drive(m.begin), m.moving)"
     for python in sorted(Path.home().glob(".pyenv/versions/3.9.*/bin/python")):  # where there is one
         done = subprocess.run([python, "-S", "-c", code], cwd=folder, capture_output=True, text=True, timeout=60)

@@ -245,6 +245,84 @@ def test_a_slew_limit_and_a_reference_are_saved_with_the_policy(tmp_path):
     assert "reference" not in loaded.params
 
 
+# -- past inputs -------------------------------------------------------------------------------------------------
+
+SEEING = VelocityFree(m_q=2, m_u=3, policy_m_u=2).bind(Signals(angles=(False, True), d_u=2))
+FED_BACK = LinearRBF(15).bind(PolicyInputs((*SCALE, 5.0, 0.25, 5.0, 0.25), LIMITS, (*CIRCLE, *(False,) * 4)))
+
+
+def seeing(slew: Slew | None = None) -> LearnedPolicy:
+    """A policy that sees two past inputs."""
+    params = params_of(FED_BACK)
+    params["gains"] = 0.3 * np.random.default_rng(3).normal(size=params["gains"].shape) * LIMITS
+    return LearnedPolicy(SEEING, FED_BACK, params, slew=slew)
+
+
+def by_hand(learned: LearnedPolicy, q: np.ndarray, applied: np.ndarray) -> np.ndarray:
+    """The inputs of a policy that sees two past inputs, from what was applied; without a slew limit."""
+    q, u = np.concatenate([q[:1], q[:1], q]), np.concatenate([np.zeros((2, 2)), applied])
+    rows = []
+    for t in range(2, len(q)):
+        x = [q[t, 0], np.sin(q[t, 1]), np.cos(q[t, 1]), *(q[t] - q[t - 1]), *(q[t - 1] - q[t - 2])]
+        rows.append(learned.policy(learned.params, np.array([*x, *u[t - 1], *u[t - 2]])))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("slew", [None, Slew((2.0, 0.05))])
+def test_a_policy_sees_the_inputs_that_it_returned(slew):
+    learned, q = seeing(slew), turning()
+    u = np.array([learned(sample) for sample in q])
+    due = by_hand(learned, q, u)
+    if slew is not None:
+        before = np.concatenate([np.zeros((1, 2)), u[:-1]])
+        held = np.clip(due, before - slew.most, before + slew.most)
+        assert np.any(held != due)
+        assert np.any(held == due)
+        due = held
+    np.testing.assert_allclose(u, due, rtol=1e-10)
+    assert np.abs(by_hand(learned, q, np.zeros_like(u)) - u).max() > 0.1
+    learned.reset()
+    np.testing.assert_array_equal([learned(sample) for sample in q], u)
+
+
+def test_a_policy_sees_what_was_applied_instead_if_it_is_passed():
+    learned, q = seeing(), turning()
+    applied = np.random.default_rng(0).uniform(-1, 1, (len(q), 2)) * LIMITS
+    found = []
+    for sample, u in zip(q, applied, strict=True):
+        found.append(learned(sample))
+        learned.actual(u)
+    np.testing.assert_allclose(found, by_hand(learned, q, applied), rtol=1e-10)
+    np.testing.assert_array_equal(learned.replay(q, applied), found)
+    own = learned.replay(q)
+    np.testing.assert_allclose(own, by_hand(learned, q, own), rtol=1e-10)
+    np.testing.assert_array_equal(learned.replay(q, np.full_like(applied, np.nan)), own)
+    for wrong in ([1.0], [np.nan, 0.0]):
+        with pytest.raises(UserError, match="2 finite inputs were expected"):
+            learned.actual(wrong)
+
+
+def test_inputs_after_histories_follow_from_the_inputs_between_them():
+    learned, q = seeing(), turning()[:7]
+    applied = np.random.default_rng(0).uniform(-1, 1, (len(q), 2)) * LIMITS
+    (found,) = learned.after(q[None], applied=applied[:-1])
+    np.testing.assert_allclose(found, learned.replay(q, applied)[-1], rtol=1e-10)
+    (unmoved,) = learned.after(q[None])
+    np.testing.assert_allclose(unmoved, by_hand(learned, q, np.zeros_like(applied))[-1], rtol=1e-10)
+
+
+def test_a_policy_that_sees_past_inputs_is_saved_and_loaded(tmp_path):
+    learned, file = seeing(Slew((2.0, 0.05))), tmp_path / "policy.safetensors"
+    learned.save(file)
+    loaded = LearnedPolicy.load(file)
+    assert loaded.state == SEEING
+    assert loaded.sees_inputs
+    np.testing.assert_array_equal([loaded(q) for q in turning()], [learned(q) for q in turning()])
+    LearnedPolicy(STATE, NETWORK, params_of(NETWORK)).save(file)
+    assert b"policy_m_u" not in file.read_bytes()  # as before there were any, so that older versions read it
+    assert not LearnedPolicy.load(file).sees_inputs
+
+
 # -- policies of a user ------------------------------------------------------------------------------------------
 
 

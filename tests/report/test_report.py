@@ -57,6 +57,39 @@ def test_every_part_is_drawn_without_an_error(run, browser):
     assert (run / "report.html").stat().st_size < 1_000_000
 
 
+def test_targets_limits_and_the_step_response_are_shown(run, browser):
+    browser.open(run / "report.html")
+    drawn(browser)
+    count = "[...document.querySelectorAll('#trials .chart')].map(c => c.querySelectorAll('%s').length)"
+    assert [n > 0 for n in browser.value(count % "path.target")] == [True, True, False]
+    assert browser.value(count % "line.limit") == [0, 0, 2]
+    cells = browser.value("[...document.querySelectorAll('#trials table td:first-child')].map(c => c.textContent)")
+    assert cells == ["p", "alpha"]
+    heads = browser.value("[...document.querySelectorAll('#learning th')].map(c => c.textContent)")
+    assert "predicted success" in heads
+
+
+def test_the_timing_of_samples_is_shown_if_they_were_timed(run, browser, tmp_path):
+    copy = shutil.copytree(run, tmp_path / "run")
+    timing = {"trial": 1, "phase": "samples", "late_share": 0.25, "latest_s": 0.004, "computing_median_s": 0.001}
+    with (copy / "timings.jsonl").open("a") as file:
+        file.write(json.dumps(timing) + "\n")
+    assert main(["report", str(copy)]) == 0
+    browser.open(copy / "report.html")
+    text = browser.value("document.querySelector('#timing').textContent")
+    assert "25.0% of the samples came late, the latest by 4 ms; a sampling time is 33.3 ms." in text
+    cells = browser.value("[...document.querySelectorAll('#timing td')].map(c => c.textContent)")
+    assert cells == ["trial 1", "25.0 %", "4", "1", "–"]
+
+
+def test_a_table_that_is_too_wide_says_that_it_scrolls(run, browser):
+    shown = "[...document.querySelectorAll('#learning .scrolls')].map(h => !h.hidden)"
+    browser.open(run / "report.html", DESKTOP)
+    assert browser.value(shown) == [False]
+    browser.open(run / "report.html", PHONE)
+    browser.wait(f"{shown}[0]")
+
+
 def test_another_trial_shows_other_lines_and_is_kept_in_the_address(run, browser):
     browser.open(run / "report.html")
     before = drawn(browser)
@@ -158,10 +191,14 @@ def test_a_run_of_format_3_has_a_page(browser, tmp_path):
     browser.open(folder / "report.html")
     sentence = browser.value("document.querySelector('#trials .sentence').textContent")
     assert sentence.startswith("Trial 2 did not succeed. The model predicted a cost of 60.6 (60.2 to 61.5);")
-    command = "vfpilco learn cartpole --seed 0 --trials 2 --particles 40 --steps 20 --basis-functions 30"
+    command = (
+        "vfpilco learn cartpole --seed 0 --trials 2 --particles 40 --steps 20 --gradient-decay 0.97 --clip 0.0 "
+        "--kernel 'se * poly1(rates, inputs)' --inducing 128 --policy rbf --basis-functions 30 --m-q 2 --m-u 1"
+    )
     assert browser.value("document.querySelector('code').textContent") == command
     bold = browser.value("[...document.querySelectorAll('#about table b')].map(b => b.textContent)")
-    assert bold == ["40", "20", "RBF(basis_functions=30)"]
+    state, kernel = "VelocityFree(m_q=2, m_u=1, encoding='differences')", "SE() * Poly(1, on=('rates', 'inputs'))"
+    assert bold == [state, kernel, "128", "40", "20", "0.97", "0.0", "RBF(basis_functions=30)"]
     assert "SE() * Poly(1, on=('rates', 'inputs'))" in browser.value("document.querySelector('#about').textContent")
     assert browser.value("document.querySelectorAll('#policy image').length") == 2
     assert browser.errors() == []

@@ -10,17 +10,28 @@ from pathlib import Path
 import pytest
 
 from vfpilco.common.errors import UserError
+from vfpilco.model.kernels import SE, Poly
+from vfpilco.policy.rbf import RBF
 from vfpilco.report import write_comparison, write_report
 from vfpilco.report.comparison import study_data
 from vfpilco.report.picture import policy_row
 from vfpilco.report.settings import settings_text
 from vfpilco.report.source import Source, task_if_any
 from vfpilco.state.filtered import Filtered
+from vfpilco.state.window import VelocityFree
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.trials.settings import Settings
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "run-format3"
-COMMAND = "vfpilco learn cartpole --seed 0 --trials 2 --particles 40 --steps 20 --basis-functions 30"
+THEN = Settings().replace(
+    **{"state": VelocityFree(2, 1), "kernel": SE() * Poly(1, on=("rates", "inputs")), "inducing": 128},
+    **{"policy": RBF(30), "particles": 40, "steps": 20, "gradient_decay": 0.97, "clip": 0.0},
+)
+"""The settings of the sample; most of them were defaults once."""
+COMMAND = (
+    "vfpilco learn cartpole --seed 0 --trials 2 --particles 40 --steps 20 --gradient-decay 0.97 --clip 0.0 "
+    "--kernel 'se * poly1(rates, inputs)' --inducing 128 --policy rbf --basis-functions 30 --m-q 2 --m-u 1"
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +63,7 @@ def test_a_run_of_format_3_is_read_like_a_new_one(folder, task):
     assert [result.kind for result in source.results] == ["explore", "policy", "policy"]
     assert [(i, result.trial) for i, result in source.policies] == [(1, 1), (2, 2)]
     assert source.command == COMMAND
-    assert source.settings == Settings().replace(**task.settings, steps=20, particles=40, basis_functions=30)
+    assert source.settings == THEN
     assert source.predicted(source.results[0]) is None
     assert source.predicted(source.results[2]).q.shape == (91, 40, 2)
     assert len(source.optimisation_costs(source.results[2])) == 20
@@ -87,7 +98,7 @@ def test_classes_of_the_users_own_are_known_with_the_task_and_described_without_
     text = settings_text(without)
     assert text["policy"] == "Threshold(level=0.7, names=('a', 'b'))"
     assert text["steps"] == "20"
-    assert text["inducing"] == "128"
+    assert text["inducing"] == "default"
 
 
 def test_a_state_with_velocities_has_noise_of_velocity_changes(folder, task):
@@ -106,7 +117,7 @@ def test_a_damaged_line_of_the_timings_does_not_prevent_a_report(folder, task):
 
 def test_a_comparison_shows_the_settings_that_differ(folder, tmp_path, task):
     other = RunFolder(shutil.copytree(SAMPLE, tmp_path / "other"))
-    rewrite(other, settings=Settings().replace(steps=20, particles=80, basis_functions=30).described())
+    rewrite(other, settings=THEN.replace(particles=80).described())
     data = page_data(write_comparison([folder.path, other.path], [], tmp_path / "a.html"))
     assert [run["differing"] for run in data["runs"]] == [{"particles": "40"}, {"particles": "80"}]
     assert [len(run["results"]) for run in data["runs"]] == [2, 2]

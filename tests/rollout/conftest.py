@@ -18,5 +18,5 @@ def model(dynamics, explore) -> Model:
     lengthscales = np.array([900.0, 1.5, 3.0, 1.0, 1.2, 1.1, 1.5, 200.0, 150.0])
     params = {"log_lengthscales": np.log([lengthscales, 0.8 * lengthscales]), "log_scale": np.log([4.0, 3.0])}
     theta = Hyperparameters(params, np.log([0.2, 0.15]))
-    built, _ = condition(SE(), theta, data, (data.y - data.prior).std(0), None)
+    built, _ = condition(SE(), theta, data, (data.y - data.prior).std(0), 0)
     return Model(SE(), (), theta, built.cast("float64"), len(data.x), (0.0, 0.0))

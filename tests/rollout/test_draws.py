@@ -24,13 +24,16 @@ def path(model) -> np.ndarray:
 
 def drawn(draws, posterior, path, z):
     """Means and deviations along a path, (steps, particles, joints) each."""
+    posterior = posterior.cast("float64")
 
     def step(known, given):
-        mean, deviation, known = draws.draw(posterior, known, *given)
-        return known, (mean, deviation)
+        change, known = draws.draw(posterior, known, *given)
+        return known, change
 
     begin = draws.begin(posterior, path.shape[1], len(path))
-    return jax.tree.map(np.asarray, jax.jit(lambda p, z: jax.lax.scan(step, begin, (p, z))[1])(path, z))
+    walk = jax.jit(lambda p, z: jax.lax.scan(step, begin, (p, z))[1])
+    mean = np.asarray(walk(path, jnp.zeros_like(z)))
+    return mean, np.asarray(walk(path, z)) - mean
 
 
 @pytest.fixture(scope="module")

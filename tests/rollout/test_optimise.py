@@ -15,6 +15,7 @@ from vfpilco.policy.rbf import RBF
 from vfpilco.rollout import optimise
 from vfpilco.rollout.optimise import Best, Optimisation
 from vfpilco.rollout.particles import Simulator
+from vfpilco.rollout.race import Start
 from vfpilco.rollout.settings import OptimiserSettings
 
 
@@ -106,26 +107,46 @@ def test_costs_that_are_not_finite_are_never_the_best():
     assert (best.params, best.cost, best.worse) == ({"a": 2}, 3.0, 1)
 
 
-def test_a_measured_gradient_decay_is_measured_once_in_a_while(known, chunks_of_two, monkeypatch):
-    asked = []
-    monkeypatch.setattr(optimise.Agreement, "longest", lambda self, params, phase, key: asked.append(1) or 0.88)
-    monkeypatch.setattr(optimise, "MEASURE_EVERY", 6)
+def test_the_gradient_decay_is_found_by_a_race(known, monkeypatch):
+    """Every decay makes as many steps, the better half continues, and the winner goes on with its own decay."""
     simulator, posterior, settings, key = known
-    states = []
+    monkeypatch.setattr(optimise, "STEPS", 3)
+    costs = {1.0: 9.0, 0.96: 7.0, 0.9: 5.0, 0.8: 8.0}
+    ran = []
+
+    def evaluated(self, now, watch):
+        ran.append((now.decay, len(now.costs)))
+        return now._replace(best=Best(now.adam.params, costs[now.decay]))
+
+    monkeypatch.setattr(Optimisation, "_evaluated", evaluated)
     free = dataclasses.replace(settings, gradient_decay=0.0)
-    Optimisation(simulator, posterior, free, key).run(Notes(), checkpoint=states.append)
-    assert len(asked) == 1  # only in the first phase, every six steps
-    assert {state.decay for state in states} == {0.88}
+    found = Optimisation(simulator, posterior, free, key).run(Notes())
+    assert ran[:4] == [(1.0, 3), (0.96, 3), (0.9, 3), (0.8, 3)]
+    assert ran[4:6] == [(0.9, 6), (0.96, 6)]
+    assert {decay for decay, _ in ran[6:]} == {0.9}
+    assert found.decay == 0.9
+    assert len(found.costs) == settings.steps
 
 
-def test_gradients_agree_better_with_more_particles(known):
+def test_of_two_known_policies_the_better_one_takes_part_and_a_new_one_too(known, monkeypatch):
     simulator, posterior, settings, key = known
-    found = []
-    for particles in (4, 400):
-        chosen = dataclasses.replace(settings, particles=particles)
-        optimisation = Optimisation(simulator, posterior, chosen, key)
-        params = optimisation.start().adam.params
-        objective = optimise.Objective.of(simulator, posterior, params, None, 2)
-        agreement = optimise.Agreement(simulator, objective, optimisation._sampling)
-        found.append(agreement(params, optimise.Phase(1, 0.01, 0.25, 1.0), key))
-    assert -1 <= found[0] < found[1] <= 1
+    monkeypatch.setattr(optimise, "STEPS", 3)
+    drawn = {name: np.float32(value) for name, value in simulator.policy.init(key).items()}
+    quiet, loud = ({**drawn, "weights": k * drawn["weights"]} for k in (np.float32(0), np.float32(5)))
+    starts = (Start("the last policy", loud), Start("the best policy so far", quiet), optimise.FRESH)
+    optimisation = Optimisation(simulator, posterior, settings, key, starts)
+    began = []
+    monkeypatch.setattr(
+        optimise, "race", lambda runners, run: began.extend(runner.start.name for runner in runners) or runners[0]
+    )
+    optimisation.run(Notes())
+    names = {optimisation.evaluate(start.params): start.name for start in starts[:2]}
+    assert began == [names[min(names)], "a new policy"]
+
+
+def test_a_policy_to_start_from_is_kept_if_nothing_better_is_found(known, chunks_of_two):
+    given = jax.tree.map(np.float32, known[0].policy.init(jax.random.key(5)))
+    optimisation = Scripted(*known, starts=(Start("the last policy", given),), script=(2.0, 9.0))
+    found = optimisation.run(Notes())
+    assert found.expected_cost == 2.0
+    assert same(found.params, given)

@@ -89,6 +89,33 @@ def test_kinds_name_every_entry(encoding):
     assert len(state.input_kinds()) == training_set(state, make_trial()).x.shape[1]
 
 
+@ENCODINGS
+@pytest.mark.parametrize(("m_u", "policy_m_u"), [(1, 0), (1, 1), (3, 2)])
+def test_the_policy_sees_past_inputs_after_the_positions(m_u, policy_m_u, encoding):
+    angles = (True, False, True)
+    state = VelocityFree(2, m_u, encoding, policy_m_u).bind(Signals(angles, 2))
+    trial = make_trial(angles=angles, d_u=2)
+    times = np.arange(state.longest_memory, STEPS)
+    due = []
+    for t in times:
+        past = [u for i in range(1, policy_m_u + 1) for u in trial.u[t - i]]
+        due.append([*paper_policy_input(trial, t, 2, angles, encoding), *past])
+    np.testing.assert_allclose(state.policy_input(state.windows(trial, times)), due, rtol=1e-12)
+    kinds = state.policy_kinds()
+    assert len(kinds) == len(due[0])
+    assert kinds[len(kinds) - 2 * policy_m_u :] == ["input"] * (2 * policy_m_u)
+    assert kinds.count("input") == 2 * policy_m_u
+    at_rest = state.policy_input(state.begin(trial.q[0]))
+    np.testing.assert_array_equal(at_rest[len(kinds) - 2 * policy_m_u :], 0)
+    assert state.exported_memory().past_inputs == policy_m_u
+    assert len(state.exported_memory().entries) == len(kinds)
+
+
+def test_past_inputs_are_named_only_where_the_policy_sees_them():
+    assert repr(VelocityFree()) == "VelocityFree(m_q=2, m_u=1, encoding='differences')"
+    assert repr(VelocityFree(m_u=2, policy_m_u=2)).endswith("m_u=2, encoding='differences', policy_m_u=2)")
+
+
 @pytest.mark.parametrize(("m_q", "m_u"), MEMORIES)
 def test_window_begins_at_rest(m_q, m_u):
     state = VelocityFree(m_q, m_u).bind(CARTPOLE)
@@ -191,6 +218,8 @@ def test_a_state_that_is_not_bound_to_a_machine_says_so():
         ({"m_q": 0}, "m_q must be an integer of at least 1, got 0"),
         ({"m_u": -1}, "m_u must be an integer of at least 0, got -1"),
         ({"m_q": 1.5}, "m_q must be an integer"),
+        ({"policy_m_u": -1}, "policy_m_u must be an integer of at least 0, got -1"),
+        ({"policy_m_u": 2}, "policy_m_u must be at most m_u, 1, got 2: choose a smaller one, or a larger m_u"),
         ({"encoding": "difference"}, "did you mean 'differences'"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 from folders import learn, one_sentence
 
 import vfpilco
-from vfpilco import RBF, SE, Settings
+from vfpilco import RBF, SE, Poly, Settings, VelocityFree
 from vfpilco.machines.runs import open_run, summary
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.storage.store import MODEL, PREDICTION
@@ -45,7 +45,16 @@ def test_the_header_is_read_with_its_settings(folder, task):
     assert header.versions["vfpilco"] == "0.1.0"
     assert header.machine is not None
     settings = planned(task, folder, header).settings
-    assert settings == Settings().replace(policy=RBF(30), steps=20, particles=40)
+    assert settings == Settings().replace(
+        state=VelocityFree(2, 1),
+        kernel=SE() * Poly(1, on=("rates", "inputs")),
+        inducing=128,
+        policy=RBF(30),
+        steps=20,
+        particles=40,
+        gradient_decay=0.97,
+        clip=0.0,
+    )
 
 
 def test_the_results_are_read(folder):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from vfpilco.cli.main import main
+from vfpilco.storage import lock
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.storage.store import PREDICTION
 from vfpilco.studies import ballplate, cartpole, furuta
@@ -241,6 +242,24 @@ def test_a_stopped_worker_can_be_resumed(number, made, tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     for name in ("results.jsonl", "trials/002.csv", "policies/002.safetensors"):
         assert (tmp_path / "run" / name).read_bytes() == (folder / "runs/default-seed0" / name).read_bytes()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda n: n.name)
+def test_a_stopped_study_ends_its_workers(number, tmp_path):
+    command = [sys.executable, "-m", "vfpilco", "reproduce", "cartpole-memory", "--seeds", "1", "--workers", "1"]
+    command += ["--out", str(tmp_path / "runs"), "--results", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 300
+    while not list(tmp_path.glob("runs/*/trials/000.csv")):
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    process.send_signal(number)
+    _, error = process.communicate(timeout=120)
+    assert (process.returncode, error) == (130, "vfpilco: stopped.\n")
+    assert [folder.name for folder in tmp_path.glob("runs/*") if lock.is_held(folder)] == []
+    assert not list(tmp_path.glob("*.jsonl"))  # No run has finished.
 
 
 # -- what studies keep of their runs -----------------------------------------------------------------------------

@@ -14,9 +14,10 @@ import vfpilco
 from vfpilco.cli.main import main
 from vfpilco.data.results import TrialResult
 from vfpilco.machines.ur5.plant import flange
-from vfpilco.model.kernels import SE
-from vfpilco.model.noise import WhiteNoise
+from vfpilco.model.kernels import SE, Poly
+from vfpilco.model.noise import CorrelatedNoise, WhiteNoise
 from vfpilco.model.prior_mean import ConstantVelocity, ZeroMean
+from vfpilco.policy.rbf import RBF
 from vfpilco.state.filtered import Filtered
 from vfpilco.state.window import VelocityFree
 from vfpilco.studies import STUDIES, ballplate, cartpole, furuta, ur5
@@ -93,7 +94,9 @@ def test_the_committed_page_has_the_table_of_the_committed_runs(name):
 def test_settings_that_a_record_does_not_have_had_no_effect(task):
     then = settings_of(record("default", settings={"steps": 7}), task)
     assert then is not None
-    assert then == Settings().replace(steps=7, noise=WhiteNoise(), gradient_decay=1.0)
+    nothing_chosen = {"state": VelocityFree(2, 1), "kernel": SE(), "inducing": 128}
+    without_effect = {"noise": WhiteNoise(), "gradient_decay": 1.0, "clip": 0.0}
+    assert then == Settings().replace(steps=7, policy=RBF(200), **nothing_chosen, **without_effect)
 
 
 def test_a_record_of_a_later_version_is_of_no_run_but_stays_in_its_file(task, tmp_path):
@@ -180,7 +183,9 @@ def test_the_configurations_are_those_of_the_paper():
     assert all((s.model.prior_mean, s.model.kernel) == (ZeroMean(), SE()) for s in paper)
     assert memory["constant-velocity"] == memory["vf-mq2-mu1"].replace(prior_mean=ConstantVelocity())
     assert isinstance(memory["pms"].state, Filtered)
-    assert memory["default"] == Settings().replace(**vfpilco.task("cartpole").settings)
+    assert memory["default"] == memory["constant-velocity"].replace(
+        kernel=SE() * Poly(1, on=("rates", "inputs")), noise=CorrelatedNoise()
+    )
     inputs = {c.name: cartpole.INPUTS.settings(c) for c in cartpole.INPUTS.configurations}
     assert inputs["naive"] == inputs["differences"].replace(encoding="positions")
     assert cartpole.INPUTS.trials == 7

@@ -33,6 +33,8 @@ STATES: dict[str, Any] = {
     "differences": VelocityFree(m_q=2, m_u=1),
     "one difference": VelocityFree(m_q=1, m_u=3),
     "positions": VelocityFree(m_q=4, m_u=0, encoding="positions"),
+    "past input": VelocityFree(m_q=2, m_u=1, policy_m_u=1),
+    "past inputs": VelocityFree(m_q=1, m_u=3, encoding="positions", policy_m_u=2),
     "low-pass": Filtered(online=LowPass(0.4)),
     "kalman": Filtered(online=Kalman(20.0)),
     "full state": FullState(),
@@ -74,11 +76,11 @@ def learned(how: str, kind: str, *, follows: bool = False, slew: float = 0.0) ->
 
 
 def policy_inputs(state: Any, follows: bool) -> np.ndarray:
-    """x* along a motion."""
-    measured = measurements(state, motion(5))
+    """x* along a motion, with inputs that vary."""
+    measured, rng = measurements(state, motion(5)), np.random.default_rng(2)
     memory, rows = state.begin(measured[0]), []
     for z in measured:
-        memory = state.push(memory, z, np.zeros(2))
+        memory = state.push(memory, z, rng.uniform(-0.7, 0.7, 2) * LIMITS)
         rows.append(np.concatenate([state.policy_input(memory), 0.5 * z[:2] if follows else []]))
     return np.array(rows)
 

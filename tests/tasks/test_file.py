@@ -49,10 +49,23 @@ def test_the_template_is_written_once_and_can_be_learned_without_changes(tmp_pat
 
 def test_the_settings_of_a_task_file_are_the_defaults_of_the_command_line(tmp_path, capsys):
     assert main(["new", str(tmp_path / "my_rig.py")]) == 0
+    text = (tmp_path / "my_rig.py").read_text()
+    assert "settings" not in text
+    (tmp_path / "my_rig.py").write_text(text.replace("trials=4,", 'trials=4, settings={"steps": 500},'))
     capsys.readouterr()
     with pytest.raises(SystemExit):
         main(["learn", str(tmp_path / "my_rig.py"), "--help"])
     assert "(default: 500)" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_task_file_imports_the_modules_next_to_it(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "helper_of_rig.py").write_text(f"NAME = {name!r}\n")
+        source = "import dataclasses, vfpilco\nfrom helper_of_rig import NAME\n"
+        source += "task = dataclasses.replace(vfpilco.task('cartpole'), name=NAME)\n"
+        (tmp_path / name / "rig.py").write_text(source)
+    assert [vfpilco.task(tmp_path / name / "rig.py").name for name in ("one", "two", "one")] == ["one", "two", "one"]
 
 
 @pytest.mark.parametrize(

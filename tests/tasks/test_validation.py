@@ -29,7 +29,7 @@ from vfpilco import Features, Input, Position
         ({"sampling_time": 0.0}, "sampling time"),
         ({"horizon": 1}, "horizon"),
         ({"horizon": 12.0}, "horizon must be an integer"),
-        ({"sampling_time": 0.5}, "exploration of task"),
+        ({"sampling_time": 0.5, "exploration": vfpilco.FilteredNoise(cutoff=1.5)}, "exploration of task"),
         ({"sensor": vfpilco.GaussianNoise((1e-3,))}, "sensor of task"),
         ({"start": vfpilco.GaussianStart((0.0,), (1e-2,))}, "start of task"),
         ({"success": lambda q: q[200, 0] > 0}, "success of task"),
@@ -131,6 +131,7 @@ def test_a_plant_must_be_given_by_what_makes_it(task):
     [
         {},
         {"plant": None},
+        {"sampling_time": 0.5},  # the cut-off frequency of the exploration follows the sampling rate
         {"plant": "tcp://127.0.0.1:5555"},
         {"exploration": Constant(1.0)},
         {"features": Features(lambda q, rates, u: q, 2)},

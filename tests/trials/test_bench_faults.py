@@ -21,7 +21,7 @@ from vfpilco.trials.execute import execute
 from vfpilco.trials.journal import Journal
 from vfpilco.trials.learner import Learner
 from vfpilco.trials.plan import Plan
-from vfpilco.trials.result import Result
+from vfpilco.trials.result import RunResult
 
 TINY = {"particles": 4, "policy": vfpilco.RBF(5), "steps": 4, "inducing": 16, "shards": 2}
 FILE = """
@@ -123,7 +123,7 @@ def test_correct_machines_are_not_accused(name):
 def test_the_success_of_a_trial_that_ended_early_is_said_to_be_untested(task):
     trial = execute(task, task.machine.plant(), task.explorer(0, 0), 0)
     watch = Notes()
-    journal = Journal(Result(Plan(task, vfpilco.Settings(), 0, 1)), Store(), NoteKeeper(watch))
+    journal = Journal(RunResult(Plan(task, vfpilco.Settings(), 0, 1)), Store(), NoteKeeper(watch))
     journal.record(trial.first(50), "policy", 1)
     row = journal.result.rows[0]
     assert row.notes == watch.notes

@@ -85,7 +85,10 @@ class Program:
     def finish(self) -> None:
         """Learn to the end."""
         process = self.start()
-        _, errors = process.communicate(timeout=300)
+        try:
+            _, errors = process.communicate(timeout=300)
+        finally:
+            process.kill()
         assert (process.returncode, errors) == (0, "")
 
     def has(self, name: str, lines: int = 0) -> bool:
@@ -203,23 +206,34 @@ def test_several_kills_with_a_slow_plant_change_nothing(uninterrupted, seconds, 
 
 # -- signals ------------------------------------------------------------------------------------------------------
 
-LOADING = ["_multiarray_umath", "libjax_common", "_ckdtree"]
-"""Libraries of NumPy, JAX and SciPy that are loaded while the program starts."""
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+LOADING = {"_multiarray_umath": signal.SIGINT, "libjax_common": signal.SIGTERM, "_ckdtree": signal.SIGINT}
+"""Libraries of NumPy, JAX and SciPy that are loaded while the program starts, each with a signal."""
+
+
+def or_long(case: tuple, chosen: bool):
+    """A case that `make test` tries, or only `make test-long`: every one starts a program."""
+    return pytest.param(*case, marks=[] if chosen else pytest.mark.long)
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc to see what is loaded")
-@pytest.mark.parametrize("part", LOADING)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
+@pytest.mark.parametrize(
+    ("part", "number"),
+    [or_long((part, number), number == first) for part, first in LOADING.items() for number in STOPPING],
+)
 def test_a_program_that_is_stopped_while_it_starts_prints_one_line(tmp_path, part, number):
     command = [sys.executable, "-m", "vfpilco", "learn", "cartpole", "--out", str(tmp_path / "run"), "--quiet"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     maps = Path(f"/proc/{process.pid}/maps")
     deadline = time.monotonic() + 60
-    while part not in maps.read_text():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
+    try:
+        while part not in maps.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
     one_sentence(errors)
     assert process.returncode == 130
     assert not (tmp_path / "run").exists()
@@ -242,26 +256,38 @@ def test_a_run_that_is_stopped_prints_how_to_resume_it(uninterrupted, tmp_path):
     check_kept(program, 2, 20)
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_stop_during_garbage_collection_is_not_lost(tmp_path, name):
-    program = Program(tmp_path / "run")
-    process = program.start(before=COLLECTING.format(file=str(program.folder / "run.json"), name=name))
-    _, errors = process.communicate(timeout=120)
+def check_stopped(program: Program, before: str) -> None:
+    """A program that stops itself with the code `before` prints how to resume."""
+    process = program.start(before=before)
+    try:
+        _, errors = process.communicate(timeout=120)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert "--resume" in one_sentence(errors)
 
 
-@pytest.mark.parametrize("sort", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("name", [or_long(("SIGINT",), False), "SIGTERM"])
+def test_a_stop_during_garbage_collection_is_not_lost(tmp_path, name):
+    program = Program(tmp_path / "run")
+    check_stopped(program, COLLECTING.format(file=str(program.folder / "run.json"), name=name))
+
+
+SWALLOWED = {
+    "vfpilco.rollout.optimise:Optimisation._finite_chunk": "SIGINT",
+    "vfpilco.trials.execute:unwrap": "SIGTERM",
+}
+"""Functions in which a signal is swallowed, each with a signal."""
+
+
 @pytest.mark.parametrize(
-    "work", ["vfpilco.rollout.optimise:Optimisation._finite_chunk", "vfpilco.trials.execute:unwrap"]
+    ("work", "sort"),
+    [or_long((work, number.name), number.name == first) for work, first in SWALLOWED.items() for number in STOPPING],
 )
 def test_a_stop_that_a_library_swallows_is_not_lost(tmp_path, sort, work):
     program = Program(tmp_path / "run")
     module, name = work.split(":")
-    process = program.start(before=SWALLOWING.format(module=module, name=name, signal=sort))
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 130
-    assert "--resume" in one_sentence(errors)
+    check_stopped(program, SWALLOWING.format(module=module, name=name, signal=sort))
     assert not program.has("trials/002.csv")
 
 

@@ -163,6 +163,7 @@ def test_the_exploration_does_not_depend_on_the_settings_of_the_method(small_run
     "settings",
     [
         {"m_q": 1, "m_u": 0},
+        {"policy_m_u": 1},
         pytest.param({"encoding": "positions", "m_q": 3, "m_u": 2}, marks=pytest.mark.long),
         pytest.param({"state": VelocityFree(3, 2)}, marks=pytest.mark.long),
         {"policy": MLP(15)},
@@ -245,6 +246,7 @@ def test_several_inputs_angles_and_explorations_learn(tmp_path):
         horizon=25,
         explorations=2,
         success=lambda q: False,
+        target=None,
     )
     result = vfpilco.learn(task, trials=2, out=tmp_path / "a", **SMALL)
     assert [row.kind for row in result.rows] == ["explore", "explore", "policy", "policy"]

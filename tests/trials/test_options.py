@@ -49,6 +49,7 @@ OWN = Settings().replace(kernel=OwnKernel(), policy=OwnPolicy(7), state=OwnState
         Settings().replace(state=VelocityFree(3, 0, "positions"), kernel=SE() + Poly(2), prior_mean=ZeroMean()),
         Settings().replace(state=Filtered(Kalman(5.0), LowPass(0.3)), policy=MLP(12), gentle=0.5, steps=30),
         Settings().replace(sensor=Quantised((0.25, 0.5)), inducing=0),
+        Settings().replace(state=VelocityFree(m_u=2, policy_m_u=1)),
     ],
 )
 def test_built_in_settings_and_options_describe_each_other(settings):
@@ -67,6 +68,7 @@ def test_options_change_only_what_they_describe():
 def test_options_that_belong_together_change_one_component():
     base = Settings().replace(state=VelocityFree(3, 2), policy=RBF(50))
     assert apply_options(base, {"m_u": 0}, CARTPOLE).state == VelocityFree(3, 0)
+    assert apply_options(base, {"policy_m_u": 2}, CARTPOLE).state == VelocityFree(3, 2, policy_m_u=2)
     assert apply_options(base, {"policy": "mlp"}, CARTPOLE).policy == MLP(50)
     changed = apply_options(base, {"method": "pms", "offline": "kalman", "acceleration": 5.0}, CARTPOLE)
     assert changed.state == Filtered(LowPass(), Kalman(5.0))
@@ -96,13 +98,13 @@ def test_jitter_is_added_to_any_sensor():
 
 
 def test_the_jitter_of_a_machine_is_kept_unless_it_is_given():
-    own = FURUTA.sensor
-    assert isinstance(own, TimingJitter)
+    own = TimingJitter(FURUTA.sensor, 0.03)
+    jittering = dataclasses.replace(FURUTA, sensor=own)
     encoders = Quantised((0.5, 0.25))
-    changed = apply_options(Settings(), {"sensor": "step:0.5,0.25"}, FURUTA)
+    changed = apply_options(Settings(), {"sensor": "step:0.5,0.25"}, jittering)
     assert changed.sensor == dataclasses.replace(own, sensor=encoders)
-    assert apply_options(Settings(), {"sensor": "step:0.5,0.25", "jitter": 0.0}, FURUTA).sensor == encoders
-    assert apply_options(Settings(), {"jitter": 0.0}, FURUTA).sensor == own.sensor
+    assert apply_options(Settings(), {"sensor": "step:0.5,0.25", "jitter": 0.0}, jittering).sensor == encoders
+    assert apply_options(Settings(), {"jitter": 0.0}, jittering).sensor == own.sensor
     without = Settings().replace(sensor=own.sensor)
-    assert apply_options(without, {"steps": 3}, FURUTA).sensor == own.sensor
-    assert apply_options(without, {"sensor": "step:0.5,0.25"}, FURUTA).sensor == encoders
+    assert apply_options(without, {"steps": 3}, jittering).sensor == own.sensor
+    assert apply_options(without, {"sensor": "step:0.5,0.25"}, jittering).sensor == encoders

@@ -7,12 +7,12 @@ import pytest
 
 from vfpilco.common.errors import UserError
 from vfpilco.machines import load
-from vfpilco.model.kernels import SE, Linear, Poly
+from vfpilco.model.kernels import SE, Linear
 from vfpilco.model.noise import CorrelatedNoise, WhiteNoise
 from vfpilco.model.prior_mean import ConstantVelocity, ZeroMean
 from vfpilco.policy.limits import InputLimits
 from vfpilco.policy.mlp import MLP
-from vfpilco.policy.rbf import RBF, LinearRBF
+from vfpilco.policy.rbf import LinearRBF
 from vfpilco.rollout.settings import OptimiserSettings
 from vfpilco.state.filtered import Filtered, FullState
 from vfpilco.state.filters import Kalman
@@ -36,16 +36,11 @@ CHANGED = Settings().replace(
 
 def test_the_defaults_are_the_documented_ones():
     settings = Settings()
-    assert settings.state == VelocityFree(m_q=2, m_u=1, encoding="differences")
-    assert settings.model == ModelSettings(
-        SE() * Poly(1, on=("rates", "inputs")), ConstantVelocity(), CorrelatedNoise(), 128
-    )
-    assert settings.policy == RBF(200)
-    assert (settings.optimiser.particles, settings.optimiser.steps, settings.optimiser.gradient_decay) == (
-        400,
-        600,
-        0.97,
-    )
+    assert settings.state is None
+    assert settings.model == ModelSettings(None, ConstantVelocity(), CorrelatedNoise(), None)
+    assert settings.policy == LinearRBF(200)
+    optimiser = settings.optimiser
+    assert (optimiser.particles, optimiser.steps, optimiser.gradient_decay, optimiser.clip) == (200, 400, 0.0, 3.0)
     assert settings.sensor is None
 
 
@@ -57,14 +52,17 @@ def test_single_settings_are_replaced_in_their_group():
     assert CHANGED.limits == InputLimits(gentle=0.4)
     assert CHANGED.sensor == TimingJitter(PerPosition((Quantised((1e-3,)), GaussianNoise((0.1,)))), 0.03)
     assert Settings().replace() == Settings()
-    assert Settings().optimiser.steps == 600  # settings are immutable
+    assert Settings().optimiser.steps == 400  # settings are immutable
 
 
 def test_settings_of_components_and_complete_groups_can_be_replaced():
     settings = Settings().replace(m_q=1, basis_functions=30, limits=InputLimits(slew=0.1), steps=5)
     assert settings.state == VelocityFree(m_q=1)
-    assert settings.policy == RBF(30)
+    assert settings.policy == LinearRBF(30)
     assert settings.limits.slew == 0.1
+    seeing = Settings().replace(policy_m_u=2, m_u=2)  # in either order
+    assert seeing.state == VelocityFree(m_u=2, policy_m_u=2)
+    assert seeing.replace(m_u=0, policy_m_u=0).state == VelocityFree(m_u=0)
     assert Settings().replace(policy=LinearRBF(400), basis_functions=20).policy == LinearRBF(20)
     assert Settings().replace(policy=MLP(), units=20).policy == MLP(20)
     assert Settings().replace(state=Filtered(), online=Kalman()).state == Filtered(online=Kalman())
@@ -86,11 +84,14 @@ def test_an_unknown_setting_is_rejected_with_a_suggestion():
         ({"particles": 0}, "particles must be an integer of at least 1, got 0"),
         ({"particles": 2.5}, "particles must be an integer of at least 1, got 2.5"),
         ({"steps": "many"}, "steps must be an integer of at least 1, got 'many'"),
-        ({"shards": 3}, "shards must divide particles, got 3 and 400: change one of them"),
+        ({"shards": 3}, "shards must divide particles, got 3 and 200: change one of them"),
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),
         ({"tolerance": -1}, "tolerance must be between 0 and 1, got -1"),
         ({"learning_rate": 0}, "learning_rate must be between 0 and 1, got 0: 0.01 is typical"),
-        ({"gradient_decay": 2}, r"gradient_decay must be between 0 \(measured\) and 1 \(exact gradients\), got 2"),
+        (
+            {"gradient_decay": 2},
+            r"gradient_decay must be between 0 \(the best of several\) and 1 \(exact gradients\), got 2",
+        ),
         ({"clip": 0.5}, r"clip must be 0 \(never\) or more than 1, got 0.5"),
         ({"input_penalty": float("nan")}, "input_penalty must be at least 0, got nan"),
         ({"precision": "float16"}, "There is no precision called 'float16'"),

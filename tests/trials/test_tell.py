@@ -100,11 +100,26 @@ def test_settings_may_change_until_the_first_policy_and_policies_may_exceed_the_
     assert RunFolder(run).header().trials == 2
 
 
-def random_policy(task, slew, gain=1):
-    state = vfpilco.VelocityFree(m_q=2, m_u=1).bind(vfpilco.Signals((False, True), d_u=1))
-    policy = MLP(3).bind(PolicyInputs((1.0,) * 7, tuple(task.machine.limits.tolist())))
+def random_policy(task, slew, gain=1, policy_m_u=0):
+    state = vfpilco.VelocityFree(m_q=2, m_u=1, policy_m_u=policy_m_u).bind(vfpilco.Signals((False, True), d_u=1))
+    limits = tuple(task.machine.limits.tolist())
+    policy = MLP(3).bind(PolicyInputs((1.0,) * 7 + (limits[0] / 2,) * policy_m_u, limits))
     params = {name: gain * value for name, value in policy.init(jax.random.key(0)).items()}
     return vfpilco.LearnedPolicy(state, policy, params, slew=slew)
+
+
+def test_a_policy_that_sees_past_inputs_is_compared_on_the_logged_ones(elsewhere):
+    task, plant = elsewhere
+    limits, policy = task.machine.limits, random_policy(task, None, gain=3, policy_m_u=1)
+    trial = execute(task, plant, policy, 1)
+    assert np.std(trial.u) > 0.1 * limits
+    assert difference(policy, trial, limits) == ""
+    for logged, words in (
+        (np.roll(trial.u, 1, axis=0), "fit one line later"),
+        (np.roll(trial.u, -1, axis=0), "fit one line earlier"),
+        (-trial.u, "Check that the machine ran this policy"),
+    ):
+        assert words in difference(policy, dataclasses.replace(trial, u=logged), limits)
 
 
 def test_inputs_of_another_policy_are_reported_and_whether_a_shift_would_fix_them(elsewhere):

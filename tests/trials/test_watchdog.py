@@ -76,13 +76,13 @@ def test_a_run_whose_plant_hangs_keeps_its_samples_and_can_be_resumed(tmp_path, 
 
 
 def test_a_step_that_cannot_be_interrupted_is_reported_after_the_machine_was_stopped(task, monkeypatch, capfd):
-    monkeypatch.setattr("vfpilco.trials.watchdog.GRACE", 0.1)
+    monkeypatch.setattr("vfpilco.plants.serve.watchdog.GRACE", 0.1)
     plant = Hanging("step", stubborn=True)
     plant.end = time.monotonic() + 3
     with pytest.raises(PlantError, match="hung at sample 3"):
         run(task, plant)
     said = capfd.readouterr().err
-    assert "step did not return within 0.233 s and cannot be interrupted. The machine was stopped" in said
+    assert "step did not return within 0.233 s and cannot be interrupted: the machine was stopped" in said
     assert "kill -9 " in said
 
 
@@ -109,6 +109,17 @@ def test_in_another_thread_the_trial_ends_as_soon_as_the_step_returns(task):
     thread.join(20)
     assert "hung at sample 3" in seen[0]
     assert len(plant.stops) == 2
+
+
+def test_a_stop_may_take_longer_than_a_step(task):
+    class Slow(Hanging):
+        def stop(self) -> None:
+            time.sleep(0.8)
+            super().stop()
+
+    plant = Slow("")
+    run(task, plant)
+    assert plant.stops == [threading.main_thread().name]
 
 
 def test_without_real_time_there_is_no_watchdog(task):

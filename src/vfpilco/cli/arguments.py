@@ -12,6 +12,7 @@ from typing import Any
 
 import tyro
 
+from vfpilco.cli.help import help_text
 from vfpilco.common.errors import UserError, unknown
 
 PLAIN = (tyro.conf.DisallowNone, tyro.conf.FlagCreatePairsOff)
@@ -28,9 +29,13 @@ def flag_in(word: str) -> str:
     return word.split("=")[0].replace("_", "-")
 
 
+HELP = ("-h", "--help", "--help-all")
+"""The words that request the help text."""
+
+
 def wants_help(argv: list[str]) -> bool:
     """Whether the help text is requested."""
-    return "--help" in argv or "-h" in argv
+    return any(word in HELP for word in argv)
 
 
 def check_given(values: Sequence[object], command: str, remedy: str) -> None:
@@ -56,6 +61,9 @@ def parse(cls: Any, argv: list[str], command: str, **defaults: Any) -> Any:
         SystemExit: After the help text was printed.
     """
     _check_flags(cls, argv, command, defaults)
+    if wants_help(argv):
+        print(help_text(cls, command, defaults, everything="--help-all" in argv))
+        raise SystemExit(0)
     missing = {f.name: tyro.MISSING for f in dataclasses.fields(cls) if f.default is dataclasses.MISSING}
     printed = io.StringIO()
     try:
@@ -71,7 +79,7 @@ def parse(cls: Any, argv: list[str], command: str, **defaults: Any) -> Any:
 def _check_flags(cls: Any, argv: list[str], command: str, defaults: dict[str, Any]) -> None:
     """Raise a `UserError` that suggests the right name for a flag that does not exist."""
     groups = [cls, *(value for value in defaults.values() if dataclasses.is_dataclass(value))]
-    flags = [flag(f.name) for group in groups for f in dataclasses.fields(group)] + ["--help"]
+    flags = [flag(f.name) for group in groups for f in dataclasses.fields(group)] + ["--help", "--help-all"]
     for word in argv:
         given = flag_in(word)
         if given.startswith("--") and given.replace("--no-", "--") not in flags:

@@ -11,14 +11,13 @@ from types import ModuleType
 import vfpilco
 from vfpilco.cli import commands
 from vfpilco.cli.signals import STOPPED
-from vfpilco.common.configuration import configure
 from vfpilco.common.errors import NOT_STOPPED, UserError, describe_exception, unknown
 from vfpilco.common.text import printable
 
 USAGE = """vfpilco: learn to control a machine from raw position measurements
 
   vfpilco tasks                 list what can be learned
-  vfpilco learn TASK            learn it            (vfpilco learn TASK --help: every setting)
+  vfpilco learn TASK            learn it            (--help: common options, --help-all: every setting)
   vfpilco learn TASK --out RUN --resume             continue an interrupted run
   vfpilco new my_rig.py         write a task file to start from
   vfpilco tell RUN TRIAL.CSV    add a trial that was logged elsewhere
@@ -32,6 +31,7 @@ USAGE = """vfpilco: learn to control a machine from raw position measurements
   vfpilco render RUN --out swing.gif                write a film or a picture of the machine
   vfpilco reproduce STUDY       reproduce a study of the paper    (vfpilco reproduce --list)
   vfpilco bench                 measure how fast a gradient step is on this machine
+  vfpilco doctor                report versions, devices, real-time priority, cache and optional parts
   vfpilco --version
 """
 
@@ -95,6 +95,8 @@ def load(name: str) -> ModuleType:
     if name not in known:
         raise unknown("command", name, known)
     module = importlib.import_module(f"{commands.__name__}.{name}")
+    from vfpilco.common.configuration import configure
+
     configure()
     return module
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from vfpilco.cli.arguments import flag, flag_in, parse, wants_help
+from vfpilco.cli.arguments import HELP, flag, flag_in, parse, wants_help
 from vfpilco.common.errors import UserError
 from vfpilco.recordings.takeover import settings_from
 from vfpilco.state.window import VelocityFree
@@ -35,7 +35,7 @@ def without_options(argv: list[str]) -> list[str]:
     for word in argv:
         if flag_in(word) in NAMES:
             is_value = "=" not in word
-        elif word not in ("-h", "--help") and not (is_value and not word.startswith("--")):
+        elif word not in HELP and not (is_value and not word.startswith("--")):
             kept.append(word)
             is_value = False
         else:
@@ -54,7 +54,7 @@ def parse_without_options(cls: Any, argv: list[str], command: str) -> Any:
         return parse(cls, without_options(argv), command, settings=Options())
     except UserError:
         if wants_help(argv):
-            parse(cls, ["--help"], command, settings=Options())
+            parse(cls, [word for word in argv if word in HELP], command, settings=Options())
         raise
 
 
@@ -68,7 +68,7 @@ def parse_with_options(
         SystemExit: If help is requested, after it was printed.
     """
     defaults["settings"] = Options(**options_of(base, machine))
-    args = parse(cls, ["--help"] if wants_help(argv) else argv, command, **defaults)
+    args = parse(cls, [word for word in argv if word in HELP] or argv, command, **defaults)
     changed = {name: getattr(args.settings, name) for name in given_options(argv)}
     return args, apply_options(base, changed, machine)
 

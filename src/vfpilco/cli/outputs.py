@@ -19,15 +19,15 @@ from vfpilco.data.results import TrialResult
 from vfpilco.report import write_report
 from vfpilco.report.picture import draw_run, photograph_run
 from vfpilco.storage.runfolder import RunFolder
-from vfpilco.tasks.task import Task
-from vfpilco.trials.result import Result
+from vfpilco.tasks.task import Task, never
+from vfpilco.trials.result import RunResult
 
 
 @dataclass(frozen=True)
 class Outputs:
     """What a run has learned and written."""
 
-    result: Result
+    result: RunResult
     pictures: list[str]
     report: str | None
 
@@ -41,12 +41,19 @@ class Outputs:
             "results": [row_to_json(row) for row in self.result.rows],
         }
 
-    def show(self, console: Console, out: Path) -> None:
-        """Print what a person sees at the end of the run in the folder `out`."""
+    @property
+    def solved(self) -> bool:
+        """Whether the last trial was a success, or the task has no success test."""
+        task = self.result.task
+        return (task.success is never and not task.end_is_success) or self.result.successes[-1:] == [True]
+
+    def show(self, console: Console, out: Path, advice: list[str]) -> None:
+        """Print what a person sees at the end of the run in the folder `out`, and what to try next."""
         rows = self.result.rows
         lines = [("posterior", posterior_sentence(rows)), *(("picture", picture) for picture in self.pictures)]
         lines += [] if self.report is None else [("report", self.report)]
-        lines += [("run", str(out)), ("again", shlex.join([*program(), "evaluate", str(out)]))]
+        lines += [("run", str(out))]
+        lines += [("next", each) for each in advice] or [("again", shlex.join([*program(), "evaluate", str(out)]))]
         console.print(results_table(rows, self.result.task.measures))
         for name, text in lines:
             console.print(f"{name:<9} {text}", highlight=False, markup=False, soft_wrap=True)

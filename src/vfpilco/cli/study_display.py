@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, TextColumn
 
-from vfpilco.cli.display import ProgressLine, time_left
 from vfpilco.common.text import short
+from vfpilco.interactive.terminal import ProgressLine, time_left
 from vfpilco.studies.engines import Outcome
 from vfpilco.studies.reproduce import StudyWatcher
 

@@ -10,6 +10,7 @@ import platform
 import warnings
 from pathlib import Path
 
+from vfpilco.common.compiled import release
 from vfpilco.common.places import cache_folder
 
 CACHE_BYTES = 256 * 2**20
@@ -33,6 +34,7 @@ def configure() -> None:
         >>> vfpilco.configure()
     """
     global _configured
+    release()  # what earlier runs of this process have compiled, if it is much
     if _configured:
         return
     import jax

@@ -45,7 +45,7 @@ def write_file(path: Path, content: bytes | str) -> None:
     """Write `content` to `path` atomically: a reader or a crash finds either the old file or the new one."""
     data = content.encode() if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _temporary(path)
     try:
         with open(temporary, "wb") as file:
             file.write(data)
@@ -71,10 +71,7 @@ def write_file(path: Path, content: bytes | str) -> None:
 def new_folder(path: Path) -> Iterator[Path]:
     """A temporary folder that becomes `path` when the block ends; if the block fails, nothing is left behind."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-        if not _is_writing(left):
-            shutil.rmtree(left, ignore_errors=True)
+    temporary = _temporary(path)
     try:
         temporary.mkdir()
         yield temporary
@@ -84,6 +81,14 @@ def new_folder(path: Path) -> Iterator[Path]:
         if isinstance(error, OSError):
             error.filename = str(path)
         raise
+
+
+def _temporary(path: Path) -> Path:
+    """Where a file or folder is written before it is complete; what a killed process left there is removed."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        if not _is_writing(left):
+            shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
 
 
 def _is_writing(temporary: Path) -> bool:

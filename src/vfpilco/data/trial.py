@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
+from vfpilco.common.text import count
+
 LARGEST = 1e15
 """No measurement, input or time is larger: their squares are still numbers, in float32 too."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trial:
     """T+1 measured positions and the T inputs applied between them.
 
@@ -33,6 +35,15 @@ class Trial:
     """True velocities, likewise."""
     ended: str = field(default="", kw_only=True)
     """Why it ended early; empty if it did not, or if it was read from a file."""
+    reached: bool = field(default=False, kw_only=True)
+    """Whether it ended early because it reached its goal."""
+
+    def __repr__(self) -> str:
+        known = "" if self.true is None else ", true positions known"
+        return (
+            f"Trial({count(self.steps, 'step')} of {self.sampling_time:.3g} s, {count(self.q.shape[1], 'position')}, "
+            f"{count(self.u.shape[1], 'input')}{known})"
+        )
 
     @property
     def steps(self) -> int:

@@ -49,6 +49,15 @@ def instruments(positions: Sequence[Instrumented], ranges: Float[np.ndarray, "d_
     return partial(_scene, tuple(positions), ranges)
 
 
+def instruments_for(
+    positions: Sequence[Instrumented], trials: Sequence[Float[np.ndarray, "samples d_q"]]
+) -> Callable[[np.ndarray], Scene]:
+    """Draw positions as instruments whose sliders reach as far as the positions of these trials do."""
+    q = np.concatenate(trials)
+    ranges = np.stack([q.min(0), q.max(0)], axis=-1)
+    return instruments(positions, np.array([[float(f"{end:.2g}") for end in ends] for ends in ranges]))
+
+
 def _scene(positions: tuple[Instrumented, ...], ranges: np.ndarray, q: np.ndarray) -> Scene:
     shapes: list[Shape] = []
     for i, (position, ends) in enumerate(zip(positions, ranges, strict=True)):

@@ -19,7 +19,7 @@ def files(exported: Exported, precision: Precision) -> dict[str, str]:
     called = names(exported.prefix, short=False)
     return {
         "library.properties": _properties(exported, called),
-        "keywords.txt": _keywords(called),
+        "keywords.txt": _keywords(exported, called),
         f"src/{called['header']}": c.header(exported, precision, called),
         f"src/{called['source']}": c.source(exported, precision, called),
         SKETCH: _sketch(exported, called),
@@ -37,11 +37,11 @@ def _properties(exported: Exported, called: dict[str, str]) -> str:
     )
 
 
-def _keywords(called: dict[str, str]) -> str:
+def _keywords(exported: Exported, called: dict[str, str]) -> str:
     """The words that the editor highlights, and how."""
-    prefix, upper = called["prefix"], called["PREFIX"]
+    prefix, upper, past = called["prefix"], called["PREFIX"], exported.memory.past_inputs > 0
     words = dict.fromkeys([f"{prefix}_policy", f"{prefix}_real"], "KEYWORD1")
-    words |= dict.fromkeys([f"{prefix}_reset", f"{prefix}_step"], "KEYWORD2")
+    words |= dict.fromkeys([f"{prefix}_reset", f"{prefix}_step", *[f"{prefix}_actual"] * past], "KEYWORD2")
     words |= dict.fromkeys([f"{upper}_{what}" for what in ("MEASURES", "INPUTS", "SAMPLING_TIME")], "LITERAL1")
     return "".join(f"{word}\t{kind}\n" for word, kind in words.items())
 
@@ -58,7 +58,15 @@ def _sketch(exported: Exported, called: dict[str, str]) -> str:
         measured=_listed(exported.measures),
         applied=_listed(exported.inputs),
         columns=",".join(columns),
+        **(_missed(called) if exported.memory.past_inputs else {"into": "u", "unused": "", "held": ""}),
     )
+
+
+def _missed(called: dict[str, str]) -> dict[str, str]:
+    """What the sketch does about past inputs when it missed a sample: the last ones were held."""
+    prefix, upper = called["prefix"], called["PREFIX"]
+    held = f"\n    {prefix}_actual(&policy, u);  // the last inputs were held"
+    return {"into": "unused", "unused": f", unused[{upper}_INPUTS]", "held": held}
 
 
 def _column(one: Quantity) -> str:

@@ -36,12 +36,15 @@ def header(exported: Exported, precision: Precision, called: Mapping[str, str]) 
         measures=memory.columns,
         inputs=len(exported.inputs),
         memory=memory.rows,
+        past_inputs=f"\n#define {called['PREFIX']}_PAST_INPUTS {memory.past_inputs}" if memory.past_inputs else "",
         sampling_time=repr(exported.sampling_time),
         footprint=_footprint(exported, precision),
         measured=_listed(exported.measures),
         applied=_listed(exported.inputs, _bounds(exported)),
-        last_inputs="" if exported.slew is None else f"\n    double applied[{called['PREFIX']}_INPUTS];",
+        last_inputs=_last_inputs(exported, called["PREFIX"]),
+        past=PAST if memory.past_inputs else "",
         slew="" if exported.slew is None else SLEW,
+        actual=fill("actual.h", **called).rstrip() if memory.past_inputs else "",
     )
 
 
@@ -61,8 +64,9 @@ def source(exported: Exported, precision: Precision, called: Mapping[str, str]) 
         last_sample=0 if exported.reference is None else len(exported.reference) - 1,
         tables="\n".join(tables),
         limited=fill("limited.c", **functions),
-        slew="" if exported.slew is None else fill("slew.c", **called),
-        slewed="" if exported.slew is None else "\n    slew(policy, valid, u);",
+        slew=_remembering(exported, called),
+        slewed=_after_step(exported, called["PREFIX"]),
+        actual=fill("actual.c", **called) if memory.past_inputs else "",
         filter=fill("filter.c", **called) if memory.filters else "",
         filtered="\n            filter(policy, z);" if memory.filters else "",
         circle=fill("circle.c", **functions) if any(entry.of for entry in memory.entries) else "",
@@ -78,6 +82,34 @@ SLEW = """
  * From one sample to the next an input changes by at most the amount above; after a reset it starts at zero. Where 0 is
  * returned, inputs are set to zero at once and change from there."""
 """The comment about a slew limit in the header."""
+PAST = """
+ *
+ * The policy sees the past inputs. Where 0 is returned, zeros are remembered: apply them."""
+"""The comment about past inputs in the header."""
+
+
+def _last_inputs(exported: Exported, prefix: str) -> str:
+    """The member of the struct that keeps the last inputs."""
+    if exported.memory.past_inputs:
+        return f"\n    double applied[{prefix}_PAST_INPUTS][{prefix}_INPUTS]; /* the last inputs, newest first */"
+    return "" if exported.slew is None else f"\n    double applied[{prefix}_INPUTS];"
+
+
+def _remembering(exported: Exported, called: Mapping[str, str]) -> str:
+    """The functions that keep the last inputs and apply the slew limit."""
+    past = exported.memory.past_inputs > 0
+    last = "policy->applied[0][i]" if past else "policy->applied[i]"
+    keep = "keep(policy, i, valid ? wanted : 0)" if past else f"{last} = valid ? wanted : 0"
+    kept = fill("past.c", **called) + "\n" if past else ""
+    return kept + ("" if exported.slew is None else fill("slew.c", **called, last=last, keep=keep))
+
+
+def _after_step(exported: Exported, prefix: str) -> str:
+    """The lines at the end of a step that apply the slew limit and keep the inputs."""
+    if exported.slew is not None:
+        return "\n    slew(policy, valid, u);"
+    kept = f"\n    for (i = 0; i < {prefix}_INPUTS; i++) {{\n        keep(policy, i, (double)u[i]);\n    }}"
+    return kept if exported.memory.past_inputs else ""
 
 
 def _suffix(precision: Precision) -> str:
@@ -162,6 +194,8 @@ def _policy_input(exported: Exported) -> list[str]:
 
 
 def _entry(entry: Entry) -> str:
+    if entry.applied:
+        return f"(real)policy->applied[{entry.row}][{entry.column}]"
     value = f"m[{entry.row}][{entry.column}]"
     value = value if entry.less is None else f"({value} - m[{entry.less}][{entry.column}])"
     return {"": f"(real){value}", "sin": f"sine({value})", "cos": f"cosine({value})"}[entry.of]

@@ -81,10 +81,11 @@ def check(exported: Exported, target: Target, folder: Path, precision: Precision
     own = exported.trials[-1]
     trials = [trial.astype(DTYPES[precision]).astype(float) for trial in [own, *histories(exported, HISTORIES)]]
     found = target.run(folder, trials)
-    expected = [answers(exported, trial) for trial in trials]
+    expected = [answers(exported, trial, u) for trial, u in zip(trials, found.inputs, strict=True)]
     errors = [np.abs(u - due) / exported.limits for u, due in zip(found.inputs, expected, strict=True)]
     used = np.abs(np.concatenate(expected[1:])) / exported.limits
-    held = np.concatenate([slew_limited(exported, u) for u in expected[1:]])
+    applied = found.inputs if exported.memory.past_inputs else expected
+    held = np.concatenate([slew_limited(exported, *each) for each in zip(expected[1:], applied[1:], strict=True)])
     report = Report(
         len(used),
         _largest(errors[1:]),
@@ -119,7 +120,7 @@ def check_components(exported: Exported) -> None:
         return
     trial = exported.trials[-1]
     (found,) = runners.run_source(numpy_file.files(exported)["policy.py"], [trial]).inputs
-    error = _largest([np.abs(found - answers(exported, trial)) / exported.limits])
+    error = _largest([np.abs(found - answers(exported, trial, found)) / exported.limits])
     if not error <= ALLOWED["double"]:
         methods = " or ".join(f"`{method}` of {cls.__name__}" for method, cls in own.items())
         raise UserError(
@@ -128,17 +129,21 @@ def check_components(exported: Exported) -> None:
         )
 
 
-def answers(exported: Exported, trial: np.ndarray) -> np.ndarray:
-    """The inputs of the learned policy."""
-    exported.policy.reset()
-    return np.array([exported.policy(measured) for measured in trial])
+def answers(exported: Exported, trial: np.ndarray, applied: np.ndarray | None = None) -> np.ndarray:
+    """The inputs of the learned policy; one that sees past inputs sees its own, or those that were `applied`.
+
+    An export is compared with what the learned policy computes from the export's own past inputs: a rounding error
+    would otherwise be fed back with every sample and could grow, although every step is right.
+    """
+    return exported.policy.replay(trial, applied)
 
 
-def slew_limited(exported: Exported, inputs: np.ndarray) -> np.ndarray:
-    """Which inputs of a trial changed by as much as the slew limit allows."""
+def slew_limited(exported: Exported, inputs: np.ndarray, applied: np.ndarray | None = None) -> np.ndarray:
+    """Which inputs of a trial changed by as much as the slew limit allows, from those that were applied before."""
     if exported.slew is None:
         return np.zeros(inputs.shape, dtype=bool)
-    return np.abs(np.diff(inputs, axis=0, prepend=np.zeros((1, inputs.shape[1])))) > exported.slew * (1 - 1e-9)
+    before = np.concatenate([np.zeros((1, inputs.shape[1])), (inputs if applied is None else applied)[:-1]])
+    return np.abs(inputs - before) > exported.slew * (1 - 1e-9)
 
 
 def histories(exported: Exported, samples: int) -> list[np.ndarray]:

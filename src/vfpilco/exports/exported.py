@@ -73,6 +73,11 @@ class Exported:
         return None if self.policy.slew is None else np.asarray(self.policy.slew.most, dtype=float)
 
     @property
+    def kept_inputs(self) -> int:
+        """How many past inputs are remembered: those that the policy sees, and the last ones for a slew limit."""
+        return max(self.memory.past_inputs, int(self.slew is not None))
+
+    @property
     def reference(self) -> np.ndarray | None:
         """The positions to follow, sample by sample."""
         return self.policy.reference
@@ -106,6 +111,8 @@ class Exported:
         memory, d_u = self.memory, len(self.inputs)
         fits = [len(self.measures) == memory.columns, self.limits.shape == (d_u,)]
         fits += [memory.a.shape == (memory.columns, memory.filters, memory.filters)]
+        seen = [entry for entry in memory.entries if entry.applied]
+        fits += [0 <= entry.row < memory.past_inputs and 0 <= entry.column < d_u for entry in seen]
         fits += [self.slew is None or self.slew.shape == (d_u,)]
         fits += [self.reference is None or self.reference.shape[1:] == (len(self.positions),)]
         for chain in self.chains:

@@ -96,7 +96,8 @@ def _arithmetic(layer: Basis | Dense) -> int:
 
 def struct_bytes(exported: Exported, processor: Processor) -> int:
     """The size of the struct that the caller keeps for a policy."""
-    doubles = exported.memory.rows * exported.memory.columns + (0 if exported.slew is None else len(exported.inputs))
+    memory = exported.memory
+    doubles = memory.rows * memory.columns + exported.kept_inputs * len(exported.inputs)
     content = doubles * processor.double + processor.long + 2 * processor.int
     return -(-content // processor.align) * processor.align
 

@@ -21,12 +21,19 @@ def files(exported: Exported, precision: Precision = "double") -> dict[str, str]
         sampling_time=repr(exported.sampling_time),
         measured=_named(exported.measures),
         applied=_named(exported.inputs),
-        **(FREE if exported.slew is None else SLEWED),
+        **_inputs(exported),
         policy_input="\n".join(f"            {line}," for line in _policy_input(exported)),
         chains="\n".join(f"    y = y + {_chain(exported, c)}" for c in range(len(exported.chains))),
         tables="\n".join(f"{name} = {_array(values)}" for name, values in _tables(exported).items()),
     )
     return {"policy.py": source}
+
+
+def _inputs(exported: Exported) -> dict[str, str]:
+    """The lines that apply and remember inputs."""
+    if exported.memory.past_inputs:
+        return {**PAST, **(SEEN if exported.slew is None else SEEN_AND_SLEWED)}
+    return {**UNSEEN, **(FREE if exported.slew is None else SLEWED)}
 
 
 FREE = {"last_inputs": "", "slew": "", "apply": "        return np.zeros(len(APPLIED)) if u is None else u"}
@@ -42,6 +49,34 @@ SLEWED = {
         return u""",
 }
 """The lines of a policy without and with a slew limit."""
+UNSEEN = dict.fromkeys(("given", "taken", "past", "actual"), "")
+PAST = {
+    "last_inputs": "\n        self.applied = np.zeros((PAST_INPUTS, len(APPLIED)))  # newest first",
+    "given": ", self.applied",
+    "taken": ", applied",
+    "past": " and the past inputs",
+    "actual": '''
+
+    def actual(self, applied):
+        """Where the machine applied other inputs than the last step returned: those that it applied."""
+        self.applied[0] = np.clip(np.where(np.isfinite(applied), applied, 0), -LIMITS, LIMITS)''',
+}
+SEEN = {
+    "slew": """
+
+        The policy sees the past inputs: zeros are remembered where the measurement is invalid.""",
+    "apply": """        u = np.zeros(len(APPLIED)) if u is None else u
+        self.applied = np.concatenate([u[None], self.applied[:-1]])
+        return u""",
+}
+SEEN_AND_SLEWED = {
+    "slew": SEEN["slew"] + SLEWED["slew"],
+    "apply": """        low, high = self.applied[0] - MOST_CHANGE, self.applied[0] + MOST_CHANGE
+        u = np.zeros(len(APPLIED)) if u is None else np.clip(u, low, high)
+        self.applied = np.concatenate([u[None], self.applied[:-1]])
+        return u""",
+}
+"""The lines of a policy that sees past inputs, without and with a slew limit."""
 
 
 def _named(quantities: tuple[Quantity, ...]) -> str:
@@ -61,6 +96,8 @@ def _tables(exported: Exported) -> dict[str, np.ndarray]:
         "FILTER_B": memory.b,
         "LAST_SAMPLE": np.array(0 if reference is None else len(reference) - 1),
     }
+    if memory.past_inputs:
+        tables["PAST_INPUTS"] = np.array(memory.past_inputs)
     if exported.slew is not None:
         tables["MOST_CHANGE"] = exported.slew
     if reference is not None:
@@ -86,6 +123,8 @@ def _policy_input(exported: Exported) -> list[str]:
 
 
 def _entry(entry: Entry) -> str:
+    if entry.applied:
+        return f"applied[{entry.row}, {entry.column}]"
     value = f"m[{entry.row}, {entry.column}]"
     value = value if entry.less is None else f"{value} - m[{entry.less}, {entry.column}]"
     return f"np.{entry.of}({value})" if entry.of else value

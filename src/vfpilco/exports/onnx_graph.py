@@ -61,7 +61,8 @@ class Graph:
         double, integer = self.onnx.TensorProto.DOUBLE, self.onnx.TensorProto.INT64
         applied = ["batch", len(exported.inputs)]
         state = {"memory": ["batch", memory.rows, memory.columns]}
-        state |= {} if exported.slew is None else {"applied": applied}
+        kept = ["batch", memory.past_inputs, len(exported.inputs)] if memory.past_inputs else applied
+        state |= {"applied": kept} if exported.kept_inputs else {}
         inputs = [describe("measured", real, ["batch", memory.columns])]
         inputs += [describe(name, double, shape) for name, shape in state.items()]
         inputs += [] if exported.reference is None else [describe("sample", integer, ["batch"])]

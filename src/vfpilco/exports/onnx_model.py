@@ -39,6 +39,7 @@ def metadata(exported: Exported) -> dict[str, str]:
     """What a program has to know about the model, as JSON."""
     memory = exported.memory
     bounds = {"limit": exported.limits, **({} if exported.slew is None else {"most_change": exported.slew})}
+    past = {"past_inputs": memory.past_inputs} if memory.past_inputs else {}
     described = {
         "measured": [{**q._asdict(), "angle": a} for q, a in zip(exported.measures, memory.turning, strict=True)],
         "inputs": [
@@ -47,7 +48,7 @@ def metadata(exported: Exported) -> dict[str, str]:
         ],
         "sampling_time_s": exported.sampling_time,
         "rate_hz": 1 / exported.sampling_time,
-        "memory": {"last_measurements": memory.window, "filters": memory.filters},
+        "memory": {"last_measurements": memory.window, "filters": memory.filters, **past},
         "reference_samples": 0 if exported.reference is None else len(exported.reference),
         "learned": exported.origin.as_json(),
     }
@@ -64,13 +65,18 @@ def _fill(graph: Graph, exported: Exported) -> None:
     last = graph.add("Gather", "memory", np.array(0), axis=1)
     z = _unwrapped(graph, exported, z, last)
     updated = _update(graph, exported, z)
-    y = _unlimited(graph, exported, _policy_input(graph, exported, updated, z))
+    before = _before(graph, exported) if exported.memory.past_inputs else ""
+    y = _unlimited(graph, exported, _policy_input(graph, exported, updated, before, z))
     real = DTYPES[graph.precision]
     finite = graph.every(graph.add("LessOrEqual", graph.add("Abs", y), np.array(np.finfo(real).max, real)), [1])
     limits = inward(exported.limits, graph.precision)
     u = graph.add("Mul", graph.add("Tanh", graph.add("Div", y, limits)), limits)
     u = graph.add("Min", graph.add("Max", u, -limits), limits)
-    _apply(graph, exported, u, graph.add("And", measured, finite))
+    valid = graph.add("And", measured, finite)
+    if before:
+        _remember(graph, exported, u, valid, before)
+    else:
+        _apply(graph, exported, u, valid)
     # After an invalid measurement the last valid one is kept, to unwrap angles; NaN below it starts the rest again.
     below = np.arange(exported.memory.rows)[None, :, None] > 0
     kept = graph.add("Where", below, np.full((1, 1, 1), np.nan), "memory")
@@ -83,13 +89,36 @@ def _apply(graph: Graph, exported: Exported, u: str, valid: str) -> None:
     if exported.slew is None:
         graph.add("Where", valid, u, np.zeros((1, 1), real), result="inputs")
         return
-    limits = inward(exported.limits, graph.precision).astype(float)
-    before = graph.add("Where", graph.add("IsNaN", "applied"), np.zeros((1, 1)), "applied")
-    before = graph.add("Min", graph.add("Max", before, -limits), limits)  # the caller may pass anything
-    low, high = graph.add("Sub", before, exported.slew), graph.add("Add", before, exported.slew)
-    slewed = graph.add("Min", graph.add("Max", graph.cast(u, np.float64), low), high)
+    slewed = _slewed(graph, exported, u, _before(graph, exported))
     graph.add("Where", valid, slewed, np.zeros((1, 1)), result="new_applied")
     graph.cast("new_applied", real, result="inputs")
+
+
+def _remember(graph: Graph, exported: Exported, u: str, valid: str, before: str) -> None:
+    """The same for a policy that sees past inputs, which are kept, newest first."""
+    if exported.slew is None:
+        u = graph.cast(u, np.float64)
+    else:
+        u = _slewed(graph, exported, u, graph.add("Gather", before, np.array(0), axis=1))
+    u = graph.add("Where", valid, u, np.zeros((1, 1)))
+    graph.cast(u, DTYPES[graph.precision], result="inputs")
+    rows, past = [graph.add("Unsqueeze", u, np.array([1]))], exported.memory.past_inputs
+    rows += [graph.cut(before, 0, past - 1)] if past > 1 else []
+    graph.add("Concat", *rows, axis=1, result="new_applied")
+
+
+def _before(graph: Graph, exported: Exported) -> str:
+    """The past inputs: within their limits, zero instead of NaN, because the caller may pass anything."""
+    limits = inward(exported.limits, graph.precision).astype(float)
+    before = graph.add("Where", graph.add("IsNaN", "applied"), np.zeros((1, 1)), "applied")
+    return graph.add("Min", graph.add("Max", before, -limits), limits)
+
+
+def _slewed(graph: Graph, exported: Exported, u: str, before: str) -> str:
+    """The inputs nearest to u within the slew limit, in double."""
+    assert exported.slew is not None
+    low, high = graph.add("Sub", before, exported.slew), graph.add("Add", before, exported.slew)
+    return graph.add("Min", graph.add("Max", graph.cast(u, np.float64), low), high)
 
 
 def _unwrapped(graph: Graph, exported: Exported, z: str, last: str) -> str:
@@ -118,16 +147,22 @@ def _update(graph: Graph, exported: Exported, z: str) -> str:
     return graph.add("Where", known, pushed, at_rest)
 
 
-def _policy_input(graph: Graph, exported: Exported, updated: str, z: str) -> str:
-    """x*: differences of numbers in the memory, some as sine or cosine, and the errors from a reference."""
+def _policy_input(graph: Graph, exported: Exported, updated: str, before: str, z: str) -> str:
+    """x*: differences of numbers in the memory, some as sine or cosine, past inputs, errors from a reference."""
     memory, reference = exported.memory, exported.reference
+    size, d_u = memory.rows * memory.columns, len(exported.inputs)
     chosen = np.zeros((memory.rows, memory.columns, len(memory.entries)))
+    applied = np.zeros((memory.past_inputs, d_u, len(memory.entries)))
     for k, entry in enumerate(memory.entries):
-        chosen[entry.row, entry.column, k] = 1
+        (applied if entry.applied else chosen)[entry.row, entry.column, k] = 1
         if entry.less is not None:
             chosen[entry.less, entry.column, k] = -1
-    flat = graph.add("Reshape", updated, np.array([-1, memory.rows * memory.columns]))
-    x = graph.add("MatMul", flat, chosen.reshape(-1, len(memory.entries)))
+    flat = graph.add("Reshape", updated, np.array([-1, size]))
+    if before:
+        past = graph.add("Reshape", before, np.array([-1, memory.past_inputs * d_u]))
+        flat = graph.add("Concat", flat, past, axis=1)
+    both = np.concatenate([table.reshape(-1, len(memory.entries)) for table in (chosen, applied)])
+    x = graph.add("MatMul", flat, both)
     # A cosine is a shifted sine: not every runtime supports cosines in double.
     shift = np.array([[np.pi / 2 if entry.of == "cos" else 0.0 for entry in memory.entries]])
     circle = np.array([[entry.of != "" for entry in memory.entries]])

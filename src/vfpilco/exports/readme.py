@@ -35,6 +35,7 @@ def readme(exported: Exported, target: Target, precision: Precision, report: Rep
         inputs=_inputs(exported),
         slew=_slew(exported),
         memory=_memory(exported),
+        past=PAST if exported.memory.past_inputs else "",
         allowed=f"{ALLOWED[precision]:.0e}",
         vector=vector(exported, precision),
         checked="\n".join(f"- {sentence}" for sentence in checked),
@@ -43,7 +44,8 @@ def readme(exported: Exported, target: Target, precision: Precision, report: Rep
 
 
 def _usage(exported: Exported, target: Target, precision: Precision) -> str:
-    inputs, limited = len(exported.inputs), exported.slew is not None
+    inputs, past, kept = len(exported.inputs), exported.memory.past_inputs, exported.kept_inputs > 0
+    shape = f"{past} × {inputs}" if past else f"{inputs}"
     sample = "" if exported.reference is None else ', "sample": np.array([0])'
     return fill(
         target.usage,
@@ -56,11 +58,31 @@ def _usage(exported: Exported, target: Target, precision: Precision) -> str:
         columns=exported.memory.columns,
         inputs=inputs,
         real="float32" if precision == "float" else "float64",
-        last_inputs=f" + {inputs}" if limited else "",
-        start=f"\napplied = np.zeros((1, {inputs}))" if limited else "",
-        applied=", applied" if limited else "",
-        more=', "applied": applied' * limited + sample,
+        last_inputs=f" + {shape}" if kept else "",
+        start=f"\napplied = np.zeros((1, {shape.replace(' ×', ',')}))" if kept else "",
+        applied=", applied" if kept else "",
+        more=', "applied": applied' * kept + sample,
+        shape=f"(batch, {shape.replace(' ×', ',')})",
+        applied_in="the past inputs, newest first: `new_applied`" if past else "only with a slew limit: `new_applied`",
+        applied_out="the same one sample later" if past else "only with a slew limit: the inputs before rounding",
+        actual=_actual(exported, target),
     ).strip()
+
+
+def _actual(exported: Exported, target: Target) -> str:
+    """How to call a policy that sees past inputs where others were applied."""
+    call = ACTUAL.get(target.usage) if exported.memory.past_inputs else None
+    return "" if call is None else "\n" + fill("actual.md", call=call.format(prefix=exported.prefix)).rstrip()
+
+
+ACTUAL = {
+    "usage-c.md": "{prefix}_actual(&policy, u)",
+    "usage-arduino.md": "{prefix}_actual(&policy, u)",
+    "usage-numpy.md": "policy.actual(u)",
+}
+"""The call that says which inputs were applied, by the template that describes the use."""
+PAST = " Since zero is then to be applied, zero is remembered as the input of that sample."
+"""A sentence about invalid measurements."""
 
 
 def _footprint(exported: Exported, precision: Precision) -> str:
@@ -97,7 +119,9 @@ def _memory(exported: Exported) -> str:
     text = f"The policy remembers {window}"
     if memory.filters:
         text += f", for every position a filter with {memory.filters} numbers that estimates position and velocity"
-    if exported.slew is not None:
+    if exported.kept_inputs > 1:
+        text += f", and the inputs of the last {exported.kept_inputs} samples, which are zero at the start"
+    elif exported.kept_inputs:
         text += ", and the last inputs"
     if exported.reference is not None:
         text += (

@@ -84,7 +84,7 @@ STARTS = {"memory": np.nan, "applied": 0.0}
 
 
 def run_onnx(folder: Path, trials: Trials) -> Answers:
-    """Run the model step by step, feeding its memory back."""
+    """Run the model step by step, feeding its memory and its last inputs back."""
     runtime = onnx_runtime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from pathlib import Path
 
 from vfpilco import machines
 from vfpilco.common.errors import UserError, unknown
@@ -16,7 +17,7 @@ def names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(machines.__path__) if module.ispkg)
 
 
-def load(name: str) -> Task:
+def load(name: str | Path) -> Task:
     """The built-in task called `name`, or the one in a file of that name, which is executed.
 
     Args:
@@ -32,10 +33,25 @@ def load(name: str) -> Task:
         >>> load("furuta").summary
         "swing up a pendulum at the end of a motor's arm and hold it, from two encoders"
     """
-    if file.is_file(name):
+    if isinstance(name, Path) or file.is_file(name):
         return file.load(name)
     if name not in names():
         if file.names_task(f"{name}.py"):
             raise UserError(f"There is no built-in task called {name!r}: did you mean the file {name}.py?")
         raise unknown("task", name, names())
     return importlib.import_module(f"{machines.__name__}.{name}.task").task()
+
+
+def as_task(task: Task | str | Path) -> Task:
+    """A task, or the one of that name or in that file.
+
+    Raises:
+        UserError: If it is none of these.
+    """
+    if isinstance(task, Task):
+        return task
+    if isinstance(task, str | Path):
+        return load(task)
+    raise UserError(
+        f"A task is a vfpilco.Task, the name of a built-in one or the path of a Python file, got {type(task).__name__}."
+    )

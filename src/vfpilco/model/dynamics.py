@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import block_diag
 
 from vfpilco.common.errors import UserError
 from vfpilco.data.trial import Trial
+from vfpilco.model.banded import block_diagonal, select
 from vfpilco.model.noise import NoiseModel
 from vfpilco.model.prior_mean import PriorMean
 from vfpilco.state.base import State
@@ -24,8 +24,8 @@ class TrainingSet(NamedTuple):
     x: Float[np.ndarray, "N d_x"]
     y: Float[np.ndarray, "N J"]
     prior: Float[np.ndarray, "N J"]
-    mixing: Float[np.ndarray, "C N E"] | None = None
-    """How measurement errors, column by column, add up to the noise of the targets: a matrix for each column of `y`, or
+    noise: Float[np.ndarray, "C diagonals N"] | None = None
+    """The covariance of the noise of the targets, up to a factor, by its diagonals: a matrix for each column of `y`, or
     one for all; None: every target has noise of its own."""
     capacity: int = 0
     """The size that it grows to in the course of a run: arrays are padded to it, so that nothing is compiled again."""
@@ -38,10 +38,14 @@ class TrainingSet(NamedTuple):
     @staticmethod
     def join(parts: Sequence[TrainingSet], capacity: int = 0) -> TrainingSet:
         """The pairs of all trials in one set; trials share no measurements."""
-        mixing = [part.mixing for part in parts if part.mixing is not None]
+        noise = [part.noise for part in parts if part.noise is not None]
         x, y, prior = (np.concatenate(column) for column in zip(*(part[:3] for part in parts), strict=True))
-        matrices = [np.asarray(block_diag(*of_one)) for of_one in zip(*mixing, strict=True)]
-        return TrainingSet(x, y, prior, np.stack(matrices) if matrices else None, capacity)
+        return TrainingSet(x, y, prior, block_diagonal(noise) if noise else None, capacity)
+
+    def at(self, rows: np.ndarray) -> TrainingSet:
+        """The pairs with these ascending indices, and the noise that they share."""
+        noise = None if self.noise is None else select(self.noise, rows)
+        return TrainingSet(self.x[rows], self.y[rows], self.prior[rows], noise, self.rows)
 
 
 @dataclass(frozen=True)
@@ -61,14 +65,14 @@ class Dynamics:
     def training_set(self, trial: Trial) -> TrainingSet:
         """GP inputs and targets of one trial."""
         pairs = self.state.pairs(trial)
-        weights, mixing = self.state.error_weights(self.prior_mean.rate_gain), None
+        weights, noise = self.state.error_weights(self.prior_mean.rate_gain), None
         if weights is not None:
             predicted = self.state.signals.predicted
             std = self.sensor.error_std(trial.q)
             std = None if std is None else std[..., predicted]
-            mixing = self.noise.mixing(weights, pairs.t, trial.q[:, predicted], std)
+            noise = self.noise.covariance(weights, pairs.t, trial.q[:, predicted], std)
         x = self.state.gp_input(pairs.state, pairs.u)
-        return TrainingSet(x, pairs.change, self.mean(pairs.state, pairs.u), mixing)
+        return TrainingSet(x, pairs.change, self.mean(pairs.state, pairs.u), noise)
 
     def training_sets(self, trials: Sequence[Trial], capacity: int = 0) -> TrainingSet:
         """The training set of several trials, to grow to `capacity` rows."""

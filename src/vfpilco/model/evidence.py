@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -10,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from vfpilco.common.compiled import compiled
 from vfpilco.model.dynamics import TrainingSet
 from vfpilco.model.kernels import GPInputs, Hyperprior, Kernel
 
@@ -25,20 +25,21 @@ WHITE = 0.02
 """Fraction of correlated noise that is independent: no model is exact to the last digit."""
 
 
-def noise_covariances(data: TrainingSet) -> list[Float[np.ndarray, "N N"] | None]:
-    """C of every GP, the covariance of correlated noise of unit variance (on average); None for white noise.
+def noise_covariances(data: TrainingSet) -> list[Float[np.ndarray, "diagonals N"] | None]:
+    """C of every GP, the covariance of correlated noise of unit variance (on average), by its diagonals; None: white.
 
     A target of the velocity-free model is a difference of measured positions and shares measurements with its
     neighbours: C ∝ B Bᵀ, where B says how errors add up. If such noise were taken as independent, the part of it that
     is also in the measured movement in x̃ would be learned as dynamics.
     """
-    if data.mixing is None:
+    if data.noise is None:
         return [None] * data.y.shape[1]
-    own, covariances = np.eye(len(data.x)), []
-    for mixing in data.mixing:
-        together = mixing @ mixing.T
-        size = np.trace(together) / len(own)
-        covariances.append((1 - WHITE) * together / size + WHITE * own if size else own)
+    covariances = []
+    for together in data.noise:
+        size = together[0].sum() / len(data.x)
+        covariance = (1 - WHITE) * together / size if size else 0 * together
+        covariance[0] += WHITE if size else 1
+        covariances.append(covariance)
     return covariances if len(covariances) > 1 else covariances * data.y.shape[1]
 
 
@@ -77,7 +78,7 @@ def _covariance(
     return signal + variance * covariance + jnp.diag(1 - mask)
 
 
-@partial(jax.jit, static_argnames="kernel")
+@compiled(static_argnames="kernel")
 def loss_and_gradient(
     kernel: Kernel,
     theta: Hyperparameters,
@@ -107,6 +108,9 @@ def _penalty(theta: Hyperparameters, hyperprior: Hyperprior) -> Array:
         return 0.5 * ((jnp.where(free, t - centre, 0) / jnp.where(free, width, 1)) ** 2).sum()
 
     return jnp.asarray(sum(jax.tree.leaves(jax.tree.map(term, theta, *hyperprior))))
+
+
+penalty_and_gradient = compiled()(jax.value_and_grad(_penalty))
 
 
 def initial(kernel: Kernel, x: np.ndarray, kinds: tuple[str, ...]) -> Hyperprior:

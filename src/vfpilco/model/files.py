@@ -28,6 +28,7 @@ class _About:
     points: int
     score: list[float]
     remarks: list[str]
+    jitter: float = 0.0
 
 
 def to_arrays(model: Model) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -39,6 +40,7 @@ def to_arrays(model: Model) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         "points": model.points,
         "score": list(model.score),
         "remarks": list(model.remarks),
+        "jitter": model.jitter,
         "kernel": describe(model.kernel),
         "kinds": list(model.kinds),
     }
@@ -58,7 +60,7 @@ def from_arrays(arrays: dict[str, np.ndarray], about: dict[str, Any], known: dic
     else:
         kernel, kinds = rebuild(about["kernel"], {**KERNELS, **(known or {})}), tuple(about["kinds"])
         names = None
-    _check(arrays, about, kinds)
+    said = _check(arrays, about, kinds)
     like = initial(kernel, np.ones((1, arrays["z"].shape[2])), kinds).centre
     paths, structure = jax.tree_util.tree_flatten_with_path(like)
     names = names or [jax.tree_util.keystr(path).lstrip(".") for path, _ in paths]
@@ -67,12 +69,14 @@ def from_arrays(arrays: dict[str, np.ndarray], about: dict[str, Any], known: dic
         raise ValueError("its hyperparameters have other shapes than those of its kernel")
     theta: Hyperparameters = structure.unflatten([arrays[name] for name in names])
     posterior = Posterior(kernel, theta.kernel, *(arrays[name] for name in ARRAYS))  # pyright: ignore
-    return Model(kernel, kinds, theta, posterior, about["points"], tuple(about["score"]), tuple(about["remarks"]))
+    return Model(kernel, kinds, theta, posterior, said.points, tuple(said.score), tuple(said.remarks), said.jitter)
 
 
-def _check(arrays: dict[str, np.ndarray], about: dict[str, Any], kinds: tuple[str, ...]) -> None:
-    """Raise a `ValueError` if the arrays of a model do not fit each other."""
-    from_json_types(about, _About)
+def _check(arrays: dict[str, np.ndarray], about: dict[str, Any], kinds: tuple[str, ...]) -> _About:
+    """What a file says about a model; a `ValueError` if its arrays do not fit each other."""
+    said = from_json_types(about, _About)
+    if not 0 <= said.jitter < 1:
+        raise ValueError(f"its jitter is {said.jitter}")
     z, a, w, y_scale = (arrays[name] for name in ARRAYS)
     if z.ndim != 3 or w.ndim != 3 or a.shape != z.shape[:2] or w.shape[:2] != a.shape or y_scale.shape != z.shape[:1]:
         raise ValueError(f"its arrays have the shapes {z.shape}, {a.shape}, {w.shape} and {y_scale.shape}")
@@ -80,6 +84,7 @@ def _check(arrays: dict[str, np.ndarray], about: dict[str, Any], kinds: tuple[st
         raise ValueError("it has no points, or points of another size")
     if any(np.isnan(array).any() for array in arrays.values()):
         raise ValueError("it has values that are not numbers")
+    return said
 
 
 def _names_of_format_3(kernel: Kernel, prefix: str) -> list[str]:

@@ -1,35 +1,42 @@
-"""Fitting GPs: one per joint, hyperparameters by maximising the evidence, in float64."""
+"""Fitting GPs: one per joint, hyperparameters by maximising the evidence, in float64.
+
+Up to a few hundred points the evidence is exact. With more, it is maximised on some of them first, and then a bound of
+the evidence of all of them (`bound`), from there.
+"""
 
 from __future__ import annotations
 
-import os
+import dataclasses
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import jax
-import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
-from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-from vfpilco.model.conditioning import condition
+from vfpilco.model import banded
+from vfpilco.model.bound import Bound, Targets
+from vfpilco.model.conditioning import Prior, condition
 from vfpilco.model.dynamics import TrainingSet
 from vfpilco.model.evidence import Hyperparameters, initial, loss_and_gradient, noise_covariances
+from vfpilco.model.inducing import size_of, sufficient
 from vfpilco.model.kernels import SE, Kernel
+from vfpilco.model.maximise import FitResult, maximise
 from vfpilco.model.model import Model
-from vfpilco.model.posterior import joint
+from vfpilco.model.posterior import Posterior, joint
+from vfpilco.model.threads import side_by_side
 
-
-class FitResult(NamedTuple):
-    """Hyperparameters at a (local) optimum, and their evidence."""
-
-    hyperparameters: Hyperparameters
-    score: float
-    """The log evidence with the hyperprior, up to a constant."""
+LEAST_PADDING = 500
+"""A fit of no more points than this is not worth another compilation."""
+MOST_EXACT = 600
+"""The most points that the exact evidence is computed of; its time grows as their cube."""
+STRETCH = 50
+"""Consecutive points that are taken together, because they share noise, where the evidence is that of some."""
+BOUND_SIZES, MOST_SLACK = (128, 256), 0.01
+"""Inducing points of the bound for more points than that, and what they may leave unexplained, in nats per point."""
+BOUND_STEPS, TOLERANCE = 40, 1e-5
+"""Steps of L-BFGS on the bound, and the fraction by which one must improve it."""
 
 
 @dataclass(frozen=True)
@@ -47,50 +54,62 @@ class Evidence:
     least_noise: float = 0.0
     """The noise is at least that, in units of the targets."""
     covariance: np.ndarray | None = None
-    """Of the noise; None if it is white."""
+    """Of the noise, by its diagonals; None if it is white."""
 
     def maximise(self, start: Hyperparameters | None = None, steps: int = 200) -> FitResult:
         """Maximise the evidence by L-BFGS, from `start` (or the hyperprior's centre), in at most `steps` steps."""
         pad = self.rows - len(self.y)
         mask = jnp.asarray(np.r_[np.ones(len(self.y)), np.zeros(pad)])
         x, y = jnp.asarray(np.pad(self.x, ((0, pad), (0, 0)))), jnp.asarray(np.pad(self.y, (0, pad)))
-        covariance = None if self.covariance is None else jnp.asarray(np.pad(self.covariance, (0, pad)))
+        covariance = None if self.covariance is None else jnp.asarray(np.pad(banded.dense(self.covariance), (0, pad)))
         hyperprior = jax.tree.map(jnp.asarray, initial(self.kernel, self.x, self.kinds))
-        (centre, unflatten), (width, _) = (jax.flatten_util.ravel_pytree(tree) for tree in hyperprior)
-        begin = centre if start is None else jax.flatten_util.ravel_pytree(jax.tree.map(jnp.asarray, start))[0]
-        centre, begin, free = np.asarray(centre), np.array(begin), np.asarray(width) > 0
+        return maximise(
+            lambda theta: loss_and_gradient(self.kernel, theta, hyperprior, x, y, mask, covariance),
+            hyperprior,
+            start,
+            least_noise=self.least_noise,
+            steps=steps,
+        )
 
-        def complete(chosen: np.ndarray) -> Array:
-            flat = begin.copy()
-            flat[free] = chosen
-            return jnp.asarray(flat)
+    def at(self, rows: np.ndarray, padding: int) -> Evidence:
+        """Some of the data, with the noise they share, padded to another size."""
+        covariance = None if self.covariance is None else banded.select(self.covariance, rows)
+        return Evidence(self.kernel, self.kinds, self.x[rows], self.y[rows], padding, self.least_noise, covariance)
 
-        def loss(chosen: np.ndarray) -> tuple[float, np.ndarray]:
-            theta = unflatten(complete(chosen))
-            value, gradient = loss_and_gradient(self.kernel, theta, hyperprior, x, y, mask, covariance)
-            if not np.isfinite(value):
-                return 1e10, np.zeros_like(chosen)
-            return float(value), np.asarray(jax.flatten_util.ravel_pytree(gradient)[0])[free]
+    def maximise_bound(self, start: Hyperparameters) -> FitResult:
+        """Maximise a bound of the evidence by L-BFGS, on inducing points that are chosen at `start`."""
+        hyperprior = jax.tree.map(jnp.asarray, initial(self.kernel, self.x, self.kinds))
+        targets = Targets.of(self.y, self.covariance)
+        bound = Bound(self.kernel, self.x, targets, self._inducing(start, targets), hyperprior)
+        return maximise(
+            bound.loss, hyperprior, start, least_noise=self.least_noise, steps=BOUND_STEPS, tolerance=TOLERANCE
+        )
 
-        low, high = centre - 7, centre + 7
-        if self.least_noise > 0:  # the last of the flat hyperparameters
-            low[-1] = np.clip(np.log(self.least_noise), low[-1], high[-1])
-        bounds = list(zip(low[free], high[free], strict=True))
-        begin = np.clip(begin, low, high)
-        found = minimize(loss, begin[free], jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
-        return FitResult(jax.tree.map(np.asarray, unflatten(complete(found.x))), -float(found.fun))
-
-
-LEAST_PADDING = 500
-"""A fit of no more points than this is not worth another compilation."""
+    def _inducing(self, theta: Hyperparameters, targets: Targets) -> np.ndarray:
+        """The first of `BOUND_SIZES` inducing points that leave little of the bound unexplained, or the last."""
+        chosen, unexplained = Prior(self.kernel, theta.kernel, self.x, self.rows).choose(BOUND_SIZES[-1])
+        slack = 0.5 * unexplained * targets.inverse[0].mean() / np.exp(2 * theta.log_noise)
+        enough = next((size for size in BOUND_SIZES if size > len(slack) or slack[size - 1] < MOST_SLACK), None)
+        return self.x[chosen[:enough]]
 
 
 def paddings(rows: int) -> list[int]:
-    """The sizes that fits are padded to in a run that ends with `rows` points: the last one, a half, a quarter, …"""
+    """The sizes that exact fits are padded to in a run that ends with `rows` points: the last one, a half, a quarter, …
+
+    Those above `MOST_EXACT` are left out.
+    """
     sizes = [rows]
     while sizes[0] > LEAST_PADDING:
         sizes.insert(0, -(-sizes[0] // 2))
-    return sizes
+    return [size for size in sizes if size <= MOST_EXACT]
+
+
+def stretches(points: int, most: int) -> np.ndarray:
+    """Indices of all points, or of at most `most` of them: stretches of `STRETCH` at even distances."""
+    if points <= most:
+        return np.arange(points)
+    starts = np.linspace(0, points - STRETCH, most // STRETCH).round().astype(int)
+    return (starts[:, None] + np.arange(STRETCH)).ravel()
 
 
 @threadpool_limits.wrap(limits=1, user_api="blas")
@@ -99,7 +118,7 @@ def fit(
     *,
     kernel: Kernel = SE(),  # noqa: B008 (immutable)
     kinds: tuple[str, ...] = (),
-    inducing: int | None = None,
+    inducing: int | None = 0,
     previous: Model | None = None,
     least_noise: Sequence[float] | None = None,
 ) -> Model:
@@ -109,38 +128,59 @@ def fit(
         data: What is learned from. Its `capacity` is that of the last trial: the first fit compiles for it.
         kernel: The covariance function.
         kinds: The kind of every entry of x̃, which the kernel may select.
-        inducing: The number of inducing points of the projected posterior, or None for the exact one.
+        inducing: The number of inducing points of the projected posterior; None: as many as needed; 0: exact.
         previous: The model of the trial before.
         least_noise: The least noise of the targets, if that is known.
 
     Returns:
         The fitted model. It depends on the number of BLAS threads in the last digits, so there is one per GP.
     """
-    sizes, covariances = paddings(data.rows), noise_covariances(data)
+    covariances, target = noise_covariances(data), data.y - data.prior
     if previous is None:
-        _compile(kernel, kinds, data.x.shape[1], sizes[1:], correlated=covariances[0] is not None)
-    padding = next(size for size in sizes if size >= len(data.x))
-    target = data.y - data.prior
+        _compile(kernel, kinds, data.x.shape[1], paddings(data.rows)[1:], correlated=covariances[0] is not None)
     y_scale = np.maximum(target.std(0), 1e-9)
     least = np.zeros_like(y_scale) if least_noise is None else np.asarray(least_noise) / y_scale
-    standardised = target / y_scale
-    starts: list[tuple[Evidence, Hyperparameters | None]] = []
-    for j in range(len(y_scale)):
-        evidence = Evidence(kernel, kinds, data.x, standardised[:, j], padding, least[j], covariances[j])
-        if previous is not None:
-            starts.append((evidence, _rescaled(previous, j, y_scale[j])))
-        starts.append((evidence, None))
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(lambda start: start[0].maximise(start[1]), starts))
-    each = len(starts) // len(y_scale)
-    best = [max(found[each * j : each * (j + 1)], key=lambda result: result.score) for j in range(len(y_scale))]
+    y = (target / y_scale).T
+    evidences = [Evidence(kernel, kinds, data.x, y[j], data.rows, least[j], c) for j, c in enumerate(covariances)]
+    warm = [None if previous is None else _rescaled(previous, j, scale) for j, scale in enumerate(y_scale)]
+    if previous is not None and _same_data(previous, kernel, kinds, len(data.x), y_scale):
+        best = _results(previous)
+    else:
+        best = _maximised(evidences, warm)
     theta = jax.tree.map(lambda *leaves: np.stack(leaves), *[result.hyperparameters for result in best])
-    posterior, added = condition(kernel, theta, data, y_scale, inducing)
+    scores = tuple(result.score for result in best)
+    unconditioned = Posterior(kernel, theta.kernel, None, None, None, y_scale)  # pyright: ignore
+    model = Model(kernel, kinds, theta, unconditioned, len(data.x), scores)
+    size = sufficient(model, data, size_of(previous)) if inducing is None else inducing
+    posterior, added = condition(kernel, theta, data, y_scale, size)
     remarks = []
     if added > 1e-6:
         remarks.append(f"The covariance was close to singular: {added:.0e} of its diagonal was added to factorise it.")
-    scores = tuple(result.score for result in best)
-    return Model(kernel, kinds, theta, posterior, len(data.x), scores, tuple(remarks))
+    return dataclasses.replace(model, posterior=posterior, remarks=tuple(remarks))
+
+
+def _maximised(evidences: list[Evidence], warm: list[Hyperparameters | None]) -> list[FitResult]:
+    """The best hyperparameters of every GP: of two starts, on some of the data if there are many, then on all."""
+    points, sizes = len(evidences[0].x), paddings(evidences[0].rows)
+    rows = stretches(points, sizes[-1])
+    padding = next(size for size in sizes if size >= len(rows))
+    some = [evidence.at(rows, padding) for evidence in evidences]
+    starts = [(j, start) for j, own in enumerate(warm) for start in ((None,) if own is None else (own, None))]
+    found = side_by_side(lambda start: (start[0], some[start[0]].maximise(start[1])), starts)
+    best = [max((r for i, r in found if i == j), key=lambda result: result.score) for j in range(len(some))]
+    if len(rows) == points:
+        return best
+    return side_by_side(lambda pair: pair[0].maximise_bound(pair[1].hyperparameters), zip(evidences, best, strict=True))
+
+
+def _same_data(model: Model, kernel: Kernel, kinds: tuple[str, ...], points: int, y_scale: np.ndarray) -> bool:
+    """Whether a model was fitted to these data: as many points, and targets of the same variance to the last bit."""
+    same = (model.kernel, model.kinds, model.points) == (kernel, kinds, points)
+    return same and np.array_equal(model.posterior.y_scale, y_scale)
+
+
+def _results(model: Model) -> list[FitResult]:
+    return [FitResult(joint(model.hyperparameters, j), score) for j, score in enumerate(model.score)]
 
 
 def _compile(kernel: Kernel, kinds: tuple[str, ...], entries: int, sizes: list[int], *, correlated: bool) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from vfpilco.common.compiled import compiled
 from vfpilco.model.evidence import Hyperparameters
 from vfpilco.model.kernels import Kernel
 from vfpilco.model.posterior import FLOOR, Posterior, joint, predict
@@ -16,10 +16,10 @@ from vfpilco.model.posterior import FLOOR, Posterior, joint, predict
 MOST_ROUNDING = 0.1
 """The most that rounding may add to a predicted variance, relative to that of the noise."""
 
-_predict = jax.jit(predict)
+_predict = compiled()(predict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """The learned dynamics: hyperparameters of all joints (stacked), their posterior, and remarks made on the way."""
 
@@ -34,6 +34,15 @@ class Model:
     score: tuple[float, ...]
     """The log evidence of each joint's hyperparameters with their hyperprior, up to a constant."""
     remarks: tuple[str, ...] = ()
+    jitter: float = 0.0
+    """The timing jitter that was found in the data, relative to the sampling time."""
+
+    def __repr__(self) -> str:
+        noise = ", ".join(f"{std:.3g}" for std in self.noise)
+        kind = "exact" if self.exact else f"{self.posterior.w.shape[1]} inducing points"
+        return (
+            f"Model({self.posterior.joints} GPs on {self.points} points, {kind}, noise {noise}, kernel {self.kernel})"
+        )
 
     @property
     def noise(self) -> np.ndarray:

@@ -18,10 +18,10 @@ class NoiseModel(Protocol):
         True
     """
 
-    def mixing(
+    def covariance(
         self, weights: list[float], t: np.ndarray, q: np.ndarray, std: np.ndarray | None
-    ) -> Float[np.ndarray, "C N E"] | None:
-        """How measurement errors, column by column, add up in the targets, row by row.
+    ) -> Float[np.ndarray, "C diagonals N"] | None:
+        """The covariance of the noise of a trial's targets, up to a factor, which is fitted.
 
         Args:
             weights: The weights of the errors at t+1, t and t-1 in the target of sample t.
@@ -30,7 +30,8 @@ class NoiseModel(Protocol):
             std: The sensor's standard deviation at these positions: (J,), (samples, J), or None if it is unknown.
 
         Returns:
-            A matrix per GP, or one for all; None if every target has noise of its own.
+            A matrix per GP, or one for all, by its diagonals: the covariance of targets i and i + k in row k and column
+            i. None if every target has noise of its own.
         """
         ...
 
@@ -48,7 +49,7 @@ class WhiteNoise:
         1.0
     """
 
-    def mixing(self, weights: list[float], t: np.ndarray, q: np.ndarray, std: np.ndarray | None) -> None:
+    def covariance(self, weights: list[float], t: np.ndarray, q: np.ndarray, std: np.ndarray | None) -> None:
         return None
 
     def least_noise(self, weights: list[float]) -> float:
@@ -68,15 +69,19 @@ class CorrelatedNoise:
         2.449
     """
 
-    def mixing(
+    def covariance(
         self, weights: list[float], t: np.ndarray, q: np.ndarray, std: np.ndarray | None
-    ) -> Float[np.ndarray, "C N E"]:
-        rows, matrix = np.arange(len(t)), np.zeros((len(t), len(q)))
-        for i, weight in enumerate(weights):
-            matrix[rows, t + 1 - i] = weight
-        if std is None or std.ndim == 1:
-            return matrix[None]
-        return matrix * std.T[:, None, :]
+    ) -> Float[np.ndarray, "C diagonals N"]:
+        """B Bᵀ, where row t of B has the weights of the errors at t+1, t and t-1, times their standard deviations."""
+        error = np.ones((1, len(q))) if std is None or std.ndim == 1 else std.T
+        samples = t[:, None] + 1 - np.arange(len(weights))
+        mixing, n = np.asarray(weights) * error[:, samples], len(t)
+        bands = np.zeros((len(error), len(weights), n))
+        for k in range(min(len(weights), n)):
+            for a, b in np.ndindex(len(weights), len(weights)):
+                shared = samples[: n - k, a] == samples[k:, b]
+                bands[:, k, : n - k] += shared * mixing[:, : n - k, a] * mixing[:, k:, b]
+        return bands
 
     def least_noise(self, weights: list[float]) -> float:
         """The errors of all measurements in a target."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar, no_type_check
+from typing import Any, NamedTuple, TypeVar, no_type_check
 
 import jax
 import jax.numpy as jnp
@@ -65,48 +65,69 @@ class Posterior:
 
 
 def predict(posterior: Posterior, x: Float[Array, "M d_x"]) -> tuple[Float[Array, "M J"], Float[Array, "M J"]]:
-    """Latent mean and variance of every joint, without the prior mean, in units of the targets.
-
-    The derivative with respect to x is computed in the same forward pass: the backward pass touches nothing of the
-    training set's size and nothing of that size is stored. The posterior itself is a constant.
-    """
-    mean, variance = _predict(posterior, x)
+    """Latent mean and variance of every joint, without the prior mean, in units of the targets."""
+    parts = [_project(posterior, x, j) for j in range(posterior.joints)]
+    mean, variance = (jnp.stack(column, axis=1) for column in zip(*((p.mean, p.variance) for p in parts), strict=True))
     return mean * posterior.y_scale, variance * posterior.y_scale**2
 
 
+def sample(posterior: Posterior, x: Float[Array, "M d_x"], z: Float[Array, "M J"]) -> Float[Array, "M J"]:
+    """mean(x) + standard deviation(x) z of every joint, without the prior mean, in units of the targets.
+
+    Only the sample is differentiated, and z is known on the way forward. So its derivative with respect to x is one
+    kernel gradient, with the weights a - (z / s) W Wᵀ k, computed in the same forward pass: the backward pass touches
+    nothing of the training set's size and nothing of that size is stored. The posterior itself is a constant.
+    """
+    return _sample(posterior, x, z) * posterior.y_scale
+
+
 @jax.custom_vjp
-def _predict(posterior: Posterior, x: Array) -> tuple[Array, Array]:
-    mean, variance, _, _ = _with_jacobians(posterior, x)
-    return mean, variance
+def _sample(posterior: Posterior, x: Array, z: Array) -> Array:
+    return _forward(posterior, x, z)[0]
 
 
-def _forward(posterior: Posterior, x: Array):
-    mean, variance, d_mean, d_variance = _with_jacobians(posterior, x)
-    return (mean, variance), (d_mean, d_variance)
+def _forward(posterior: Posterior, x: Array, z: Array) -> tuple[Array, Array]:
+    """Samples (M, J) and their Jacobians (M, J, d_x); the joints are unrolled, each a few matrix products."""
+
+    def one(j: int) -> tuple[Array, Array]:
+        part, kernel, params = _project(posterior, x, j), posterior.kernel, joint(posterior.params, j)
+        deviation = jnp.sqrt(part.variance)
+        ratio = jnp.where(part.reliable, z[:, j] / deviation, 0)[:, None]
+        weights = jnp.concatenate([-ratio * part.v, jnp.ones_like(ratio)], axis=1) @ part.wa.T
+        jacobian = kernel.gradient(params, x, posterior.z[j], weights)
+        return part.mean + deviation * z[:, j], jacobian + ratio / 2 * kernel.diagonal_gradient(params, x)
+
+    values, jacobians = zip(*map(one, range(posterior.joints)), strict=True)
+    return jnp.stack(values, axis=1), jnp.stack(jacobians, axis=1)
 
 
-def _backward(jacobians, cotangents):
-    return None, sum((g[..., None] * d).sum(1) for g, d in zip(cotangents, jacobians, strict=True))
+def _backward(jacobians: Array, cotangent: Array) -> tuple[None, Array, None]:
+    return None, (cotangent[..., None] * jacobians).sum(1), None
 
 
-_predict.defvjp(_forward, _backward)
+_sample.defvjp(_forward, _backward)
 
 
-def _with_jacobians(posterior: Posterior, x: Array) -> tuple[Array, ...]:
-    """Mean, variance (M, J) and their Jacobians (M, J, d_x); the joints are unrolled, each a few matrix products."""
+class _Projected(NamedTuple):
+    """What the posterior of one joint says at x, on targets of unit variance."""
 
-    def one(j: int) -> tuple[Array, ...]:
-        kernel = posterior.kernel
-        params, z, a, w = joint((posterior.params, posterior.z, posterior.a, posterior.w), j)
-        k, prior = kernel.cross(params, x, z), kernel.diagonal(params, x)
-        v = k @ w
-        variance = prior - (v * v).sum(-1)
-        d_variance = kernel.diagonal_gradient(params, x) - 2 * kernel.gradient(params, x, z, v @ w.T)
-        floor = FLOOR[str(prior.dtype)] * prior
-        d_variance = jnp.where((variance > floor)[:, None], d_variance, 0)
-        return k @ a, jnp.maximum(variance, floor), kernel.gradient(params, x, z, a), d_variance
+    mean: Float[Array, "M"]
+    variance: Float[Array, "M"]
+    reliable: Array
+    """Where the variance is above its floor."""
+    v: Float[Array, "M R"]
+    """k W."""
+    wa: Float[Array, "U R1"]
+    """[W, a]: one product with k gives v and the mean."""
 
-    return tuple(jnp.stack(parts, axis=1) for parts in zip(*map(one, range(posterior.joints)), strict=True))
+
+def _project(posterior: Posterior, x: Array, j: int) -> _Projected:
+    params, z, a, w = joint((posterior.params, posterior.z, posterior.a, posterior.w), j)
+    wa = jnp.concatenate([w, a[:, None]], axis=1)
+    vm = posterior.kernel.cross(params, x, z) @ wa
+    v, prior = vm[:, :-1], posterior.kernel.diagonal(params, x)
+    variance, floor = prior - (v * v).sum(-1), FLOOR[str(prior.dtype)] * prior
+    return _Projected(vm[:, -1], jnp.maximum(variance, floor), variance > floor, v, wa)
 
 
 FLOOR = {"float32": 1e-6, "float64": 1e-10}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import cholesky, solve_triangular
+
+from vfpilco.model.banded import Bands, whiten
 
 
 class Arrays(NamedTuple):
@@ -17,30 +20,26 @@ class Arrays(NamedTuple):
     added: float = 0.0
 
 
-def exact(k_xx: np.ndarray, y: np.ndarray, noise: float, whitener: np.ndarray | None = None) -> Arrays:
+def exact(k_xx: np.ndarray, y: np.ndarray, noise: float, factor: Bands | None = None) -> Arrays:
     """The exact posterior: every training point, every direction.
 
-    Noise of covariance σ² C, with C = V Vᵀ and V the `whitener`, is white in V⁻¹ y; so is the signal's V⁻¹ K V⁻ᵀ.
+    Noise of covariance σ² C, with C = V Vᵀ and V the `factor`, is white in V⁻¹ y; so is the signal's V⁻¹ K V⁻ᵀ.
     """
-    if whitener is not None:
-        k_xx = _whitened(whitener, _whitened(whitener, k_xx).T)
-        found = exact((k_xx + k_xx.T) / 2, _whitened(whitener, y), noise)
-        return Arrays(*(solve_triangular(whitener, array, lower=True, trans=1) for array in (found.a, found.w)))
+    if factor is not None:
+        k_xx = whiten(factor, whiten(factor, k_xx).T)
+        found = exact((k_xx + k_xx.T) / 2, whiten(factor, y), noise)
+        a, w = (whiten(factor, array, transposed=True) for array in (found.a, found.w))
+        return Arrays(a, w)
     kappa, q = np.linalg.eigh(k_xx)
     kappa = np.maximum(kappa, 0) + noise**2
     return Arrays(q @ (q.T @ y / kappa), q / np.sqrt(kappa))
 
 
-def _whitened(whitener: np.ndarray, array: np.ndarray) -> np.ndarray:
-    return solve_triangular(whitener, array, lower=True)
-
-
 def projected(
-    k_zz: np.ndarray, k_zx: np.ndarray, y: np.ndarray, noise: float, rank: int, whitener: np.ndarray | None = None
+    k_zz: np.ndarray, k_zx: np.ndarray, y: np.ndarray, noise: float, rank: int, factor: Bands | None = None
 ) -> Arrays:
     """The posterior projected on inducing points, its variance on the `rank` best determined directions."""
-    if whitener is not None:
-        k_zx, y = _whitened(whitener, k_zx.T).T, _whitened(whitener, y)
+    k_zx, y = whiten(factor, k_zx.T).T, whiten(factor, y)
     lower, added = regularised_cholesky(k_zz)
     features = solve_triangular(lower, k_zx, lower=True) / noise
     delta, e = np.linalg.eigh(features @ features.T)
@@ -63,18 +62,31 @@ def regularised_cholesky(k: np.ndarray) -> tuple[np.ndarray, float]:
                 raise
 
 
-def choose_inducing(k_xx: np.ndarray, count: int) -> np.ndarray:
-    """Indices of at most `count` points, each the one that those before it explain worst (pivoted Cholesky)."""
-    residual = np.diag(k_xx).copy()
-    columns = np.zeros((count, len(k_xx)))
+def choose_inducing(
+    diagonal: Float[np.ndarray, "N"], column: Callable[[int], Float[np.ndarray, "N"]], count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Choose at most `count` points, each the one that those before it explain worst (pivoted Cholesky).
+
+    Args:
+        diagonal: The prior variance of every point.
+        column: The covariances of one point, by its index, with all.
+        count: The most points.
+
+    Returns:
+        The indices of the points, and the sum of the variances that each leaves unexplained.
+    """
+    residual = diagonal.copy()
+    columns = np.zeros((count, len(diagonal)))
     chosen: list[int] = []
+    unexplained: list[float] = []
     negligible = 1e-12 * residual.max()
     for i in range(count):
         pivot = int(np.argmax(residual))
         if residual[pivot] <= negligible:
             break
-        columns[i] = (k_xx[pivot] - columns[:i, pivot] @ columns[:i]) / np.sqrt(residual[pivot])
+        columns[i] = (column(pivot) - columns[:i, pivot] @ columns[:i]) / np.sqrt(residual[pivot])
         chosen.append(pivot)
         residual = np.maximum(residual - columns[i] ** 2, 0)
+        unexplained.append(float(residual.sum()))
         residual[chosen] = -1.0
-    return np.array(chosen)
+    return np.array(chosen), np.array(unexplained)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from vfpilco.common.errors import UserError
+from vfpilco.data.trial import unwrap
+from vfpilco.plants.simulation import Sensed
 from vfpilco.tasks.machine import Position
 from vfpilco.tasks.task import Task
+
+LONGER = "give it more steps, as in gym:ID?max_episode_steps=500, or shorten the horizon"
 
 
 @runtime_checkable
@@ -20,8 +26,8 @@ class Environment(Protocol):
     action_space: Any
 
 
-class GymPlant:
-    """Steps an environment and reads the positions from its observations.
+class GymPlant(Sensed):
+    """Steps an environment, reads the true positions from its observations and measures them with the task's sensor.
 
     Every position names its entry of the observation, or the two entries of its sine and cosine (`Position.entry`);
     without a name the i-th position is the i-th entry. Rewards are not used. A trial ends when the environment ends
@@ -32,7 +38,9 @@ class GymPlant:
     """
 
     def __init__(self, env: Any, task: Task) -> None:
-        self.env, self.terminated = env, False
+        self.env, self.sensor, self.angles = env, task.machine.sensor, task.machine.angles
+        self.terminated, self.truncated, self.ended = False, False, ""
+        self.rng, self.true = np.random.default_rng(0), np.zeros(len(self.angles))
         self.name = getattr(env.spec, "id", None) or type(env).__name__
         self.entries = [i if p.entry is None else p.entry for i, p in enumerate(task.machine.positions)]
         self._check_inputs(task)
@@ -88,16 +96,28 @@ class GymPlant:
                 task.machine.sampling_time,
             )
 
+    @property
+    def true_positions(self) -> np.ndarray:
+        """The positions in the last observation, without the sensor's error."""
+        return self.true.copy()
+
     def reset(self, seed: int) -> np.ndarray:
         observed, _ = self.env.reset(seed=int(seed) % 2**31)
-        self.terminated = False
-        return self._positions(observed)
+        self.rng = np.random.default_rng(seed)
+        self.terminated, self.truncated, self.ended = False, False, ""
+        self.true = self._positions(observed)
+        return self.first_measurement()
 
     def step(self, u: np.ndarray) -> np.ndarray:
         space = self.env.action_space
         observed, _, terminated, truncated, _ = self.env.step(u.reshape(space.shape).astype(space.dtype))
+        self.truncated = bool(truncated and not terminated)
         self.terminated = bool(terminated or truncated)
-        return self._positions(observed)
+        self.ended = f"the time limit of {self.name} cut its episode short: {LONGER}" if self.truncated else ""
+        if terminated:
+            self.ended = f"{self.name} ended its episode"
+        self.true = unwrap(self._positions(observed), self.true, self.angles)
+        return self.measurement()
 
     def stop(self) -> None:
         """Do nothing: a simulation need not be stopped."""
@@ -111,18 +131,49 @@ class GymPlant:
         return np.array([np.arctan2(o[e[0]], o[e[1]]) if isinstance(e, tuple) else o[e] for e in self.entries])
 
 
-def make(name: str) -> Any:
-    """Make the registered environment called `name`.
+def make(address: str) -> Any:
+    """Make a registered environment: `ID`, or `ID?name=value&…` with keyword arguments of `gymnasium.make`.
 
     Raises:
-        UserError: If Gymnasium is not installed, or has no such environment.
+        UserError: If Gymnasium or a part of it is not installed, if it has no such environment, or if that does not
+            take these arguments.
     """
+    name, _, query = address.partition("?")
     try:
         import gymnasium
     except ImportError as error:
         raise UserError("Gymnasium environments need gymnasium: pip install 'vfpilco[gym]'.") from error
     try:
-        return gymnasium.make(name)
+        return gymnasium.make(name, **options(query))
+    except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
+        found = re.search(r"gymnasium\[[\w,-]+\]", str(error))
+        remedy = f"pip install '{found[0]}'" if found else "install it"
+        raise UserError(f"{name[:100]} needs a part that is not installed ({_reason(error)}): {remedy}.") from error
     except gymnasium.error.Error as error:
-        reason = " ".join(str(error).split())[:300]
-        raise UserError(f"Gymnasium cannot make {name[:100]!r} ({reason}): check its name.") from error
+        raise UserError(f"Gymnasium cannot make {name[:100]!r} ({_reason(error)}): check its name.") from error
+    except TypeError as error:
+        raise UserError(
+            f"Gymnasium cannot make {name[:100]!r} with {query[:100]!r} ({_reason(error)}): check the options after ?."
+        ) from error
+
+
+def options(query: str) -> dict[str, Any]:
+    """The keyword arguments in `name=value&…`; numbers, true and false are converted.
+
+    Raises:
+        UserError: If a part has no name or no value.
+    """
+    found = {}
+    for part in filter(None, query.split("&")):
+        name, _, value = part.partition("=")
+        if not name.isidentifier() or not value:
+            raise UserError(f"Options of an environment are name=value, separated by &, got {part[:100]!r}.")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:300].rstrip(".")

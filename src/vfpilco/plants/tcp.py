@@ -10,7 +10,7 @@ import math
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,10 +20,13 @@ from vfpilco.common.errors import UserError
 from vfpilco.data.failures import PlantError
 from vfpilco.plants.announcement import PROTOCOL, VERSION, Announcement
 from vfpilco.plants.wire import Broken, Wire, left, number, shown
+from vfpilco.tasks.realtime import RealTime
 from vfpilco.tasks.task import Task
 
 RETRY = 0.1
 """Seconds between two attempts to stop a plant."""
+REPORT = 0.5
+"""Seconds that a plant has to report that it hangs, after the time that a step may take."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Timeouts:
     reset: float = 300.0
     """Long, because a person may have to set up the rig."""
     step: float | None = None
-    """Five sampling times, at least half a second, if not given."""
+    """If not given: a sampling time, the task's `step_timeout`, and half a second to report that it hangs."""
     stop: float = 5.0
 
     def __post_init__(self) -> None:
@@ -103,8 +106,12 @@ class RemotePlant:
         Example:
             >>> plant = RemotePlant.connect("tcp://192.168.0.7:5555", task)  # doctest: +SKIP
         """
-        names = [p.name for p in task.machine.positions], [i.name for i in task.machine.inputs]
-        plant = cls(url, *names, task.machine.limits.tolist(), task.machine.sampling_time, timeouts)
+        machine, timeouts = task.machine, timeouts or Timeouts()
+        if timeouts.step is None:
+            rules = machine.realtime or RealTime()
+            timeouts = replace(timeouts, step=machine.sampling_time + min(rules.step_timeout, timeouts.reset) + REPORT)
+        names = [p.name for p in machine.positions], [i.name for i in machine.inputs]
+        plant = cls(url, *names, machine.limits.tolist(), machine.sampling_time, timeouts)
         plant.open(plant.timeouts.connect)
         return plant
 
@@ -138,7 +145,7 @@ class RemotePlant:
         """Apply `u`; the plant answers with the positions one sampling time later."""
         seconds = self.timeouts.step
         if seconds is None:
-            seconds = max(5 * self.expected.sampling_time, 0.5)
+            seconds = self.expected.sampling_time + RealTime().step_timeout + REPORT
         u = np.asarray(u, dtype=float)
         if u.shape != (len(self.expected.inputs),) or not np.all(np.isfinite(u)):
             raise PlantError(

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from vfpilco.common.components import classes, describe, rebuild
 from vfpilco.common.errors import DATA_ERRORS, UserError
 from vfpilco.common.files import Damaged, read_arrays, write_arrays
+from vfpilco.common.text import count
 from vfpilco.data.trial import unwrap
 from vfpilco.policy.base import BoundPolicy, Params, Policy, PolicyInputs
 from vfpilco.policy.format3 import policy_of_format_3
@@ -37,7 +38,8 @@ class LearnedPolicy:
 
     Call `reset()` before the first sample of a trial, then call the policy once per sample with the measured
     positions. A policy that follows a `reference` moves on to its next row with every sample and stays at the last
-    one. With a `slew` limit inputs change no faster than that.
+    one. With a `slew` limit inputs change no faster than that. A policy that sees past inputs sees those that it
+    returned, or those passed to `actual`.
 
     Example:
         >>> policy = LearnedPolicy.load("runs/first/policy.safetensors")  # doctest: +SKIP
@@ -63,6 +65,13 @@ class LearnedPolicy:
         self._samples = 0
         self._before: np.ndarray | None = None
 
+    def __repr__(self) -> str:
+        signals, numbers = self.state.signals, sum(value.size for value in self.params.values())
+        follows = "" if self.reference is None else ", follows a reference"
+        kind = f"{type(self.policy).__name__} of {count(numbers, 'parameter')}"
+        sizes = f"{count(signals.d_q, 'position')} to {count(signals.d_u, 'input')}"
+        return f"LearnedPolicy({kind}, {sizes}, {type(self.state).__name__}{follows})"
+
     def reset(self) -> None:
         """Forget the positions seen so far: the next one is taken as the start, at rest."""
         self._last = self._memory = self._before = None
@@ -72,6 +81,11 @@ class LearnedPolicy:
     def measures(self) -> int:
         """How many numbers are to be given: the positions, and for a policy of the full state also their velocities."""
         return self.state.signals.d_q * (2 if self.state.full_state else 1)
+
+    @property
+    def sees_inputs(self) -> bool:
+        """Whether past inputs are part of what the policy sees."""
+        return "input" in self.state.policy_kinds()
 
     def __call__(self, measured: ArrayLike) -> Float[np.ndarray, "d_u"]:
         """The inputs to apply now that these positions have been measured."""
@@ -83,8 +97,7 @@ class LearnedPolicy:
         else:
             turning = self.state.signals.angles + (False,) * (self.measures - self.state.signals.d_q)
             measured = unwrap(measured, self._last, turning)
-            # The policy input holds positions only (Eq. 7), so the inputs in this memory are never read.
-            self._memory = self.state.push(self._memory, measured, np.zeros(self.state.signals.d_u))
+            self._memory = self.state.push(self._memory, measured, self._before)
         self._last = measured
         x = self.state.policy_input(self._memory)
         if self.reference is not None:
@@ -93,17 +106,59 @@ class LearnedPolicy:
         self._samples += 1
         u = self.policy(self._exact, x)
         if self.slew is not None:
-            u = self._before = self.slew(u, np.zeros_like(u) if self._before is None else self._before)
+            u = self.slew(u, np.zeros_like(u) if self._before is None else self._before)
+        self._before = u.copy()
         return u
 
-    def after(self, histories: Float[np.ndarray, "N samples d"], sample: int = 0) -> Float[np.ndarray, "N d_u"]:
+    def actual(self, applied: ArrayLike) -> None:
+        """Replace the inputs that were returned last by those that the machine applied, where these differ.
+
+        The next inputs follow from what was applied: past inputs that the policy sees, and the slew limit.
+        """
+        applied = np.array(applied, dtype=np.float64)
+        if applied.shape != (self.state.signals.d_u,) or not np.all(np.isfinite(applied)):
+            raise UserError(f"{self.state.signals.d_u} finite inputs were expected, got {applied.tolist()}.")
+        self._before = applied
+
+    def replay(
+        self, measured: Float[np.ndarray, "samples d"], applied: Float[np.ndarray, "samples d_u"] | None = None
+    ) -> Float[np.ndarray, "samples d_u"]:
+        """The inputs that it computes in a recorded trial; it is reset before and after.
+
+        Args:
+            measured: The measurements, sample by sample.
+            applied: The inputs that were applied on them, for a policy that sees past inputs; where they are not given
+                or not finite it sees those that it computes.
+        """
+        self.reset()
+        computed, known = [], applied if self.sees_inputs else None
+        for i, z in enumerate(measured):
+            computed.append(self(z))
+            if known is not None and np.all(np.isfinite(known[i])):
+                self.actual(known[i])
+        self.reset()
+        return np.array(computed)
+
+    def after(
+        self,
+        histories: Float[np.ndarray, "N samples d"],
+        sample: int = 0,
+        applied: Float[np.ndarray, "steps d_u"] | None = None,
+    ) -> Float[np.ndarray, "N d_u"]:
         """The inputs after each of N histories of measurements with unwrapped angles; independent of `reset()`.
 
         A policy that follows a reference uses the row of `sample`. The slew limit is not applied.
+
+        Args:
+            histories: Measurements.
+            sample: The sample of the last measurement.
+            applied: The inputs between the measurements, the same in all histories; zeros if not given. They matter
+                if the policy sees past inputs.
         """
-        memory = self.state.begin(histories[:, 0])
-        for measured in histories[:, 1:].swapaxes(0, 1):
-            memory = self.state.push(memory, measured, np.zeros((len(measured), self.state.signals.d_u)))
+        memory, d_u = self.state.begin(histories[:, 0]), self.state.signals.d_u
+        between = np.zeros((histories.shape[1] - 1, d_u)) if applied is None else applied
+        for measured, u in zip(histories[:, 1:].swapaxes(0, 1), between, strict=True):
+            memory = self.state.push(memory, measured, np.broadcast_to(u, (len(measured), d_u)))
         x = self.state.policy_input(memory)
         if self.reference is not None:
             goal = self.reference[min(sample, len(self.reference) - 1)]

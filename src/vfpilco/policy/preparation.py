@@ -21,6 +21,8 @@ def policy_inputs(state: State, task: Task, explored: Sequence[Trial]) -> Policy
     kinds = state.policy_kinds()
     units = [spread(column) if k == "rate" else 1.0 for k, column in zip(kinds, x.T, strict=True)]
     positions = task.machine.positions
+    for n, i in enumerate(i for i, k in enumerate(kinds) if k == "input"):
+        units[i] = float(task.machine.limits[n % len(task.machine.limits)]) / 2
     scales = [p.scale for p in positions if not p.angle]
     for n, i in enumerate(i for i, k in enumerate(kinds) if k == "position"):
         units[i] = scales[n % len(scales)]

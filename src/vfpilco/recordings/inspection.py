@@ -8,15 +8,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vfpilco.data.trial import Trial
 from vfpilco.recordings.channels import Channels
-from vfpilco.recordings.delay import LEAST_SAMPLES, Delay, Segment, find_delay
+from vfpilco.recordings.delay import Delay, find_delay
 from vfpilco.recordings.estimates import InputEstimate, PositionEstimate, Sampling
+from vfpilco.recordings.excitation import LEAST_SAMPLES, Segment
 from vfpilco.recordings.logs import Recording
 from vfpilco.recordings.motion import Evidence
 from vfpilco.recordings.quantisation import find_step
 from vfpilco.recordings.suggestion import Suggestion, suggest
 from vfpilco.recordings.times import median_interval
 from vfpilco.recordings.values import SATURATED, TURN, runs
+from vfpilco.tasks.machine import Machine
 
 Samples = tuple[np.ndarray, np.ndarray, np.ndarray]
 """The times (n,), positions (n, d_q) and inputs (n, d_u) of a recording."""
@@ -36,6 +39,57 @@ class Inspection:
     def suggestion(self) -> Suggestion:
         """Memories and a sensor that fit this machine, with the reasons."""
         return suggest(self.positions, self.delay)
+
+
+def inspect_trials(trials: Sequence[Trial], machine: Machine, open_loop: bool = False) -> Inspection:
+    """Inspect trials of a machine together: noise, steps and clock of its sensors, its inputs, and its delay.
+
+    Args:
+        trials: What was measured and applied; at least one.
+        machine: What the positions and inputs are.
+        open_loop: Whether the inputs are known not to depend on the measurements, as in most explorations.
+
+    Returns:
+        What they show, to be compared with what the machine's description says.
+
+    Example:
+        >>> import vfpilco
+        >>> from vfpilco.trials.execute import execute
+        >>> task = vfpilco.task("cartpole")
+        >>> trial = execute(task, task.machine.plant(), task.explorer(0, 0), 0)
+        >>> found = inspect_trials([trial], task.machine)
+        >>> found.delay.sentence, [round(p.noise, 3) for p in found.positions]
+        ('0 samples, clear', [0.001, 0.002])
+    """
+    channels = Channels(machine.positions, machine.inputs, machine.sampling_time)
+    parts = [
+        (np.arange(len(trial.q)) * trial.sampling_time, trial.q, _with_last(trial.u, len(trial.q))) for trial in trials
+    ]
+    return _inspect(parts, channels, (0.0,) * len(machine.positions), open_loop)
+
+
+def delay_of(trials: Sequence[Trial], machine: Machine, open_loop: bool = False) -> Delay:
+    """The delay between an input and the motion it causes, as far as trials show it.
+
+    Args:
+        trials: What was measured and applied; at least one.
+        machine: What the positions and inputs are.
+        open_loop: Whether the inputs are known not to depend on the measurements, as in most explorations.
+
+    Returns:
+        The delay: `samples` is None if the trials do not show it, and `problem` says why; `clear` is True if it is
+        beyond doubt.
+
+    Example:
+        >>> import vfpilco
+        >>> from vfpilco.trials.execute import execute
+        >>> task = vfpilco.task("cartpole")
+        >>> trial = execute(task, task.machine.plant(), task.explorer(0, 0), 0)
+        >>> delay = delay_of([trial], task.machine, open_loop=True)
+        >>> delay.samples, delay.clear
+        (0, True)
+    """
+    return inspect_trials(trials, machine, open_loop).delay
 
 
 def inspect_recordings(recordings: Sequence[Recording]) -> Inspection:
@@ -61,16 +115,24 @@ def inspect(
         channels: What positions and inputs are.
         resolution: The value of the last printed digit of each position; 0 where it is unknown.
     """
-    if len(inputs) == len(positions) - 1:
-        inputs = np.concatenate([inputs, np.full((1, inputs.shape[1]), np.nan)])
+    inputs = _with_last(inputs, len(positions))
     return _inspect([(times, positions, inputs)], channels, resolution or (0.0,) * positions.shape[1])
 
 
-def _inspect(parts: list[Samples], channels: Channels, resolution: Sequence[float]) -> Inspection:
+def _with_last(u: np.ndarray, samples: int) -> np.ndarray:
+    """Inputs with a missing one after the last sample, if there is none."""
+    return u if len(u) == samples else np.concatenate([u, np.full((1, u.shape[1]), np.nan)])
+
+
+def _inspect(
+    parts: list[Samples], channels: Channels, resolution: Sequence[float], open_loop: bool = False
+) -> Inspection:
     sampling = _sampling([times for times, _, _ in parts])
     segments = [segment for part in parts for segment in _segments(part, channels.angles, sampling)]
     free = [i for i, p in enumerate(channels.positions) if p.commanded is None]
-    delay, evidence = find_delay(segments, channels.angles, free)
+    found = [find_step(np.concatenate([q[:, i] for _, q, _ in parts]), step) for i, step in enumerate(resolution)]
+    steps = [0.0 if quantisation is None else quantisation.step for quantisation in found]
+    delay, evidence = find_delay(segments, channels.angles, free, steps, open_loop)
     positions = []
     for i, p in enumerate(channels.positions):
         columns = [q[:, i] for _, q, _ in parts]
@@ -82,7 +144,7 @@ def _inspect(parts: list[Samples], channels: Channels, resolution: Sequence[floa
                 p.unit,
                 *_range(raw),
                 any(_wraps(column) for column in columns),
-                find_step(raw, resolution[i]),
+                found[i],
                 *_noise_and_timing(evidence[i], sampling.interval),
                 float(np.sqrt(np.mean(steps**2))),
                 evidence[i][0].errors if evidence[i] else np.empty(0),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vfpilco.common.plotting import INPUT, MEASURED, PREDICTED, pyplot, save
+from vfpilco.common.plotting import INPUT, MEASURED, PREDICTED, new_figure, save
 from vfpilco.common.text import count, readable
 from vfpilco.recordings.estimates import PositionEstimate, with_unit
 from vfpilco.recordings.findings import Finding
@@ -23,11 +23,10 @@ GREY, PALE = "#9ca3af", "0.8"
 
 def draw_inspection(recordings: list[Recording], inspection: Inspection, file: Path) -> Path:
     """Draw the first recording beside details of each position and the evidence of every delay."""
-    plt = pyplot()
     recording = recordings[0]
     d_q, d_u = recording.q.shape[1], recording.u.shape[1]
     panels = d_q + max(d_u, 1)
-    figure = plt.figure(figsize=(12, 0.8 + 2.1 * panels), constrained_layout=True)
+    figure = new_figure(12, 0.8 + 2.1 * panels)
     grid = figure.add_gridspec(panels, 2, width_ratios=[2.1, 1])
     over_time = [figure.add_subplot(grid[i, 0]) for i in range(d_q + d_u)]
     for i in range(d_q):
@@ -120,7 +119,8 @@ def _errors(axis: Any, p: PositionEstimate) -> None:
         return
     axis.axhspan(-2 * p.noise, 2 * p.noise, color=PREDICTED, alpha=0.15, linewidth=0, label="±2 std of the noise")
     axis.plot(FIRST - 1 + np.arange(len(p.errors)), p.errors, ".", color=MEASURED, markersize=4)
-    size = max(3 * p.noise, 1.1 * float(np.max(np.abs(p.errors), initial=0.0)), 1e-12)
+    # A third more than the errors need: the legend covers none of them.
+    size = max(4 * p.noise, 1.5 * float(np.max(np.abs(p.errors), initial=0.0)), 1e-12)
     axis.set_ylim(-size, size)
     axis.legend(loc="upper right", fontsize=8, frameon=False)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vfpilco.common.text import count
-from vfpilco.recordings.delay import MOST_DELAY, Delay
+from vfpilco.recordings.delay import Delay
 from vfpilco.recordings.estimates import PositionEstimate
 from vfpilco.tasks.sensors import GaussianNoise, Quantised, Sensor
 
@@ -57,8 +57,7 @@ def _control_memory(delay: Delay) -> tuple[int, str]:
         return 1, "As for no delay, once the inputs are moved up by one line."
     if delay.samples == 0:
         return 1, "Inputs act at once, and an input held in one interval still has an effect in the next."
-    at_least = " at least" if delay.samples == MOST_DELAY else ""
-    return 1 + delay.samples, f"Inputs act {count(delay.samples, 'sample')}{at_least} late."
+    return 1 + delay.samples, f"Inputs act {count(delay.samples, 'sample')} late."
 
 
 def _sensor(positions: Sequence[PositionEstimate]) -> tuple[Sensor | None, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vfpilco.common.errors import UserError
-from vfpilco.common.plotting import pyplot
+from vfpilco.common.plotting import close
 from vfpilco.data.results import TrialResult
 from vfpilco.data.watcher import Watcher
 from vfpilco.report.picture import run_figure
@@ -56,7 +56,7 @@ class Board(Watcher):
             try:
                 figure = run_figure(self.task, self.folder, trial)
                 self.writer.add_figure("trial", figure, trial)
-                pyplot().close(figure)
+                close(figure)
             except UserError as error:
                 self.notify(f"There is no figure in TensorBoard: {error}")
         self.writer.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,12 @@ from typing import Any
 import numpy as np
 
 from vfpilco.common.errors import UserError
-from vfpilco.common.plotting import MEASURED, PREDICTED, pyplot, save
+from vfpilco.common.plotting import MEASURED, PREDICTED, close, new_figure, save
+from vfpilco.data.results import TrialResult
+from vfpilco.data.trial import Trial
 from vfpilco.drawing.shapes import Scene, Shape
 from vfpilco.report.source import Source
+from vfpilco.storage.scenes import Scenes
 
 EARLIER = 12
 """Earlier poses in a picture."""
@@ -90,10 +94,14 @@ class Film:
     sampling_time: float
     """Seconds between samples."""
 
+    clock: Any = None
+    """The text that shows the time."""
+
     def show(self, sample: float, past: tuple[float, ...] = ()) -> None:
         """Draw all stages at a sample, in front of earlier ones."""
         for stage in self.stages:
             stage.show(sample, past)
+        self.clock.set_text(f"{sample * self.sampling_time:.2f} s")
 
 
 def pose(shape: Shape, sample: float) -> np.ndarray:
@@ -106,16 +114,22 @@ def pose(shape: Shape, sample: float) -> np.ndarray:
     return (1 - part) * shape.points[before] + part * shape.points[min(before + 1, last)]
 
 
-def render(source: Source, index: int, out: Path, *, predicted: bool = True, fps: int = 20, speed: float = 1.0) -> Path:
+def render(
+    film: Film,
+    out: Path,
+    *,
+    fps: int = 20,
+    speed: float = 1.0,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Path:
     """Write a picture (PNG, PDF) or a film (GIF, MP4) of an execution.
 
     Args:
-        source: The run.
-        index: Which execution, from 0.
+        film: The machine in motion.
         out: The file to write; its name says whether it is a picture or a film.
-        predicted: Whether to show the prediction beside the machine, if there is one.
         fps: Frames per second of a film.
         speed: How fast a film is; 0.5 is half as fast as the machine.
+        progress: Is called with the number of frames that are drawn, and of all.
 
     Returns:
         The file that was written.
@@ -123,55 +137,68 @@ def render(source: Source, index: int, out: Path, *, predicted: bool = True, fps
     Raises:
         UserError: If the file's name has another ending, or if a program that is needed is not installed.
     """
-    kind = out.suffix.lower()
-    if kind not in PICTURES + FILMS:
-        endings = ", ".join(PICTURES + FILMS)
-        raise UserError(f"{out} is neither a picture nor a film: give it a name that ends in {endings}.")
-    film = _film(source, index, predicted)
+    check_kind(out)
     last = film.samples - 1
-    if kind in PICTURES:
+    if out.suffix.lower() in PICTURES:
         film.show(last, tuple(np.linspace(0, last, EARLIER, endpoint=False).tolist()))
         save(film.figure, out, dpi=150)
         return out
     frames = max(2, round(last * film.sampling_time * fps / speed))
     moments = np.linspace(0, last, frames).tolist()
     moments += moments[-1:] * fps  # A second to see how it ended.
-    _write_film(film, moments, out, fps)
+    _write_film(film, moments, out, fps, progress)
     return out
 
 
-def _film(source: Source, index: int, predicted: bool) -> Film:
-    """The machine in an execution, and beside it its prediction if there is one and it is wanted."""
-    result, trial = source.results[index], source.trial(index)
-    scenes = source.scenes(index)
+def check_kind(out: Path) -> None:
+    """Raise a `UserError` if the name of a file is neither that of a picture nor of a film."""
+    if out.suffix.lower() not in PICTURES + FILMS:
+        endings = ", ".join(PICTURES + FILMS)
+        raise UserError(f"{out} is neither a picture nor a film: give it a name that ends in {endings}.")
+
+
+def film_of(scenes: Scenes, trial: Trial, name: str, predicted: bool = True) -> Film:
+    """The machine in an execution called `name`, and beside it its prediction if there is one and it is wanted."""
     real, others = scenes.real, scenes.predicted if predicted else ()
     width, height = np.subtract(real.high, real.low)
     columns = 2 if others else 1
-    figure, axes = pyplot().subplots(1, columns, figsize=(4.2 * columns, 4.2 * height / width + 0.35), squeeze=False)
+    figure = new_figure(4.2 * columns, 4.2 * height / width + 0.35, layout=None)
+    axes = figure.subplots(1, columns, squeeze=False)
     figure.subplots_adjust(0.01, 0.02, 0.99, 0.9, wspace=0.03)
-    name = "exploration" if result.trial is None else f"trial {result.trial}"
     stages = [Stage(axes[0, 0], real, [], MEASURED, f"{name}, on the machine")]
     samples = len(trial.q)
     if others:
         stages.append(Stage(axes[0, 1], others[0], list(others[1:]), PREDICTED, "as predicted"))
         samples = max(samples, *(len(shape.points) for shape in others[0].shapes if shape.moves))
-    return Film(figure, stages, samples, trial.sampling_time)
+    clock = figure.text(0.99, 0.985, "", ha="right", va="top", fontsize=9, color="#475569")
+    return Film(figure, stages, samples, trial.sampling_time, clock)
 
 
-def _write_film(film: Film, moments: list[float], out: Path, fps: int) -> None:
+def film_of_run(source: Source, index: int, predicted: bool = True) -> Film:
+    """The machine in execution `index` of a run."""
+    return film_of(source.scenes(index), source.trial(index), trial_name(source.results[index]), predicted)
+
+
+def trial_name(result: TrialResult) -> str:
+    """What an execution is called."""
+    return "exploration" if result.trial is None else f"trial {result.trial}"
+
+
+def _write_film(film: Film, moments: list[float], out: Path, fps: int, progress: Callable[[int, int], None]) -> None:
     """Write a film that shows these samples; the file is complete or absent."""
     writer = _writer(out.suffix.lower(), fps)
     out.parent.mkdir(parents=True, exist_ok=True)
     temporary = out.with_name(f".{out.stem}.{os.getpid()}{out.suffix}")
     try:
         with writer.saving(film.figure, str(temporary), dpi=90):
-            for moment in moments:
+            for i, moment in enumerate(moments, start=1):
                 film.show(moment)
                 writer.grab_frame()
+                progress(i, len(moments))
         os.replace(temporary, out)
     finally:
         temporary.unlink(missing_ok=True)
-        pyplot().close(film.figure)
+        close(film.figure)
 
 
 def _writer(suffix: str, fps: int) -> Any:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from vfpilco.common.errors import UserError
-from vfpilco.common.plotting import INPUT, MEASURED, PREDICTED, pyplot, save
+from vfpilco.common.plotting import INPUT, MEASURED, new_figure, save
 from vfpilco.data.results import TrialResult
 from vfpilco.data.trial import Trial
+from vfpilco.report.axes import band, draw_goals, draw_limits, legend_above
 from vfpilco.rollout.particles import Rollout
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.storage.store import PREDICTION
@@ -44,25 +45,35 @@ def run_figure(task: Task, folder: RunFolder, trial_number: int | None = None) -
     """A trial of a policy, the last one if not given: the machine if the task draws it, positions, inputs."""
     index, result = policy_row(folder, trial_number)
     assert result.trial is not None
+    trial = folder.trial(index, len(task.machine.positions))
+    return trial_figure(task, trial, result, folder.artifact(PREDICTION, result.trial)[0])
+
+
+def trial_figure(task: Task, trial: Trial, result: TrialResult, predicted: Rollout | None) -> Any:
+    """An execution: the machine if the task draws it, positions and inputs over what was predicted of them."""
     machine = task.machine
-    trial = folder.trial(index, len(machine.positions))
     panels = _panels(machine)
     if panels.drawing is not None and machine.drawing.figure is not None:
         machine.drawing.figure(panels.drawing, trial.q, trial.sampling_time)
-    _draw_positions(panels.positions, machine, trial, folder.artifact(PREDICTION, result.trial)[0])
+    _draw_positions(panels.positions, task, trial, predicted)
     _draw_inputs(panels.inputs, machine, trial)
     for axis in (*panels.positions, *panels.inputs):
         axis.set_xlim(0, task.horizon * machine.sampling_time)
         axis.spines[["top", "right"]].set_visible(False)
-        axis.legend(loc="best", fontsize=8, frameon=False)
+        legend_above(axis)
     for axis in panels.lowest:
         axis.set_xlabel("time [s]")
-    panels.figure.suptitle(
-        f"{task.name}, trial {result.trial}: learned from {result.experience_s:.3g} s of positions, "
-        f"cost {result.cost:.3g}, {_outcome(result)}",
-        fontsize=11,
-    )
+    panels.figure.suptitle(_title(task, result), fontsize=11)
     return panels.figure
+
+
+def _title(task: Task, result: TrialResult) -> str:
+    if result.trial is None:
+        return f"{task.name}, exploration: cost {result.cost:.3g}"
+    return (
+        f"{task.name}, trial {result.trial}: learned from {result.experience_s:.3g} s of positions, "
+        f"cost {result.cost:.3g}, {_outcome(result)}"
+    )
 
 
 @dataclass(frozen=True)
@@ -84,7 +95,7 @@ def _panels(machine: Machine) -> Panels:
     drawn = int(machine.drawing.figure is not None)
     wide = d_q + d_u > MOST_PANELS
     rows = max(d_q, d_u) if wide else d_q + d_u
-    figure = pyplot().figure(figsize=(13 if wide else 8, 2.6 * drawn + 1.9 * rows), constrained_layout=True)
+    figure = new_figure(13 if wide else 8, 2.6 * drawn + 1.9 * rows)
     grid = figure.add_gridspec(drawn + rows, 1 + wide, height_ratios=[1.5] * drawn + [1.0] * rows)
     drawing = figure.add_subplot(grid[0, :]) if drawn else None
     positions = [figure.add_subplot(grid[drawn + i, 0]) for i in range(d_q)]
@@ -92,13 +103,15 @@ def _panels(machine: Machine) -> Panels:
     return Panels(figure, drawing, positions, inputs, [positions[-1], inputs[-1]] if wide else [inputs[-1]])
 
 
-def _draw_positions(axes: list[Any], machine: Machine, trial: Trial, predicted: Rollout) -> None:
+def _draw_positions(axes: list[Any], task: Task, trial: Trial, predicted: Rollout | None) -> None:
     t = np.arange(trial.steps + 1) * trial.sampling_time
-    particles = np.asarray(predicted.q)
-    for i, (axis, position) in enumerate(zip(axes, machine.positions, strict=True)):
-        band(axis, np.arange(len(particles)) * trial.sampling_time, particles[:, :, i])
+    for i, (axis, position) in enumerate(zip(axes, task.machine.positions, strict=True)):
+        if predicted is not None:
+            particles = np.asarray(predicted.q)[:, :, i]
+            band(axis, np.arange(len(particles)) * trial.sampling_time, particles)
         axis.plot(t, trial.q[:, i], ".", color=MEASURED, markersize=4, label="measured")
         axis.set_ylabel(f"{position.name} [{position.unit}]")
+        draw_goals(axis, position, None if task.targets is None else task.targets[:, i], trial.sampling_time)
 
 
 def _draw_inputs(axes: list[Any], machine: Machine, trial: Trial) -> None:
@@ -107,6 +120,7 @@ def _draw_inputs(axes: list[Any], machine: Machine, trial: Trial) -> None:
         axis.step(t, trial.u[:, i], where="post", color=INPUT, label="applied")
         axis.set_ylabel(f"{channel.name} [{channel.unit}]")
         axis.axhline(0, color="0.8", linewidth=0.8, zorder=0)
+        draw_limits(axis, channel)
 
 
 def _outcome(result: TrialResult) -> str:
@@ -137,7 +151,8 @@ def photograph_run(task: Task, folder: RunFolder, file: Path) -> Path:
     photograph = task.machine.drawing.photograph
     assert photograph is not None
     results = folder.results()
-    figure, axes = pyplot().subplots(1, 2, figsize=(13, 5.2), constrained_layout=True)
+    figure = new_figure(13, 5.2)
+    axes = figure.subplots(1, 2)
     for axis, i in zip(axes, (0, len(results) - 1), strict=True):
         result = results[i]
         axis.imshow(photograph(folder.trial(i, len(task.machine.positions)).evaluated))
@@ -146,10 +161,3 @@ def photograph_run(task: Task, folder: RunFolder, file: Path) -> Path:
         axis.axis("off")
     save(figure, file, dpi=100)
     return file
-
-
-def band(axis: Any, t: np.ndarray, particles: np.ndarray) -> None:
-    """Draw the 95 % band of the particles (samples, M), and their median."""
-    low, high = np.quantile(particles, [0.025, 0.975], axis=1)
-    axis.fill_between(t, low, high, color=PREDICTED, alpha=0.25, linewidth=0, label="95 % of the particles")
-    axis.plot(t, np.median(particles, axis=1), color=PREDICTED, linewidth=1, label="their median")

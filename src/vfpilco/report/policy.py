@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -24,24 +24,46 @@ HISTORY = 12
 
 
 def policy_maps(source: Source, result: TrialResult, trial: Trial) -> list[dict[str, Any]]:
-    """For each position a map of every input over that position and its speed; the others stay where they ended."""
+    """For each position a map of every input over that position and its speed; the others stay where they ended.
+
+    A policy that sees past inputs sees the last ones of the trial.
+    """
     if result.trial is None or result.trial not in source.folder.policies() or trial.steps < 3:
         return []
     policy = source.folder.policy(result.trial)
     shown = range(len(source.positions))[: max(1, MOST_MAPS // len(source.inputs))]
-    return [_map(policy, trial, i) for i in shown]
+    return [_packed(policy_map(policy, trial, i)) for i in shown]
 
 
-def _map(policy: LearnedPolicy, trial: Trial, i: int) -> dict[str, Any]:
+class PolicyMap(NamedTuple):
+    """The inputs of a policy over one position and its speed."""
+
+    x: Float[np.ndarray, "N"]
+    """Positions."""
+    y: Float[np.ndarray, "N"]
+    """Speeds."""
+    u: Float[np.ndarray, "d_u N N"]
+    """Each input, a row per speed."""
+    path: Float[np.ndarray, "2 samples"]
+    """Position and speed in the trial."""
+
+
+def policy_map(policy: LearnedPolicy, trial: Trial, i: int) -> PolicyMap:
+    """The inputs of a policy over position `i` and its speed; the other positions stay where a trial ended."""
     speed = np.gradient(trial.evaluated[:, i], trial.sampling_time)
     x, y = _axis(trial.q[:, i]), _axis(speed, symmetric=True)
     positions, speeds = np.meshgrid(x, y)
-    inputs = policy.after(histories(policy, trial, i, positions.ravel(), speeds.ravel()), sample=trial.steps)
+    past = histories(policy, trial, i, positions.ravel(), speeds.ravel())
+    inputs = policy.after(past, sample=trial.steps, applied=last_inputs(trial))
+    return PolicyMap(x, y, inputs.T.reshape(-1, *positions.shape), np.stack([trial.q[:, i], speed]))
+
+
+def _packed(drawn: PolicyMap) -> dict[str, Any]:
     return {
-        "x": [x[0], x[-1]],
-        "y": [y[0], y[-1]],
-        "u": [pack(column.reshape(positions.shape)) for column in inputs.T],
-        "path": [pack(trial.q[:, i]), pack(speed)],
+        "x": [drawn.x[0], drawn.x[-1]],
+        "y": [drawn.y[0], drawn.y[-1]],
+        "u": [pack(each) for each in drawn.u],
+        "path": [pack(each) for each in drawn.path],
     }
 
 
@@ -68,6 +90,12 @@ def histories(
     if policy.measures > d_q:
         past[:, :, d_q + i] = speeds[:, None]
     return past
+
+
+def last_inputs(trial: Trial) -> Float[np.ndarray, "steps d_u"]:
+    """The inputs that led to the end of a trial, one less than a history has samples; zeros before the first."""
+    u = trial.u[-(HISTORY - 1) :]
+    return np.concatenate([np.zeros((HISTORY - 1 - len(u), u.shape[1])), u])
 
 
 def _axis(visited: np.ndarray, symmetric: bool = False) -> np.ndarray:

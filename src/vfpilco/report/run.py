@@ -76,7 +76,7 @@ def run_data(source: Source, live: LiveStatus | None = None, make: TrialData = t
         "task": {
             "name": header.task.name,
             "summary": source.summary,
-            "positions": [{"name": p.name, "unit": p.unit, "angle": p.angle} for p in source.positions],
+            "positions": [_position_data(source, i) for i in range(len(source.positions))],
             "inputs": [{"name": i.name, "unit": i.unit, "limit": i.limit} for i in source.inputs],
             "modelled": source.modelled,
             "measures": source.units,
@@ -89,6 +89,18 @@ def run_data(source: Source, live: LiveStatus | None = None, make: TrialData = t
         "trials": [make(source, i) for i in range(len(source.results))],
         "timings": to_json_types(source.timings),
         "about": _about(source),
+    }
+
+
+def _position_data(source: Source, i: int) -> dict[str, Any]:
+    """What the page says about a position: its name, its safe range, and where it should be."""
+    position, target = source.positions[i], source.target(i)
+    return {
+        "name": position.name,
+        "unit": position.unit,
+        "angle": position.angle,
+        "safe": position.safe,
+        "target": None if target is None else pack(target),
     }
 
 

@@ -30,6 +30,7 @@ def of_run(source: Source) -> dict[str, list[str]]:
         "model": _model(source, policies),
         "optimisation": _optimisation(source, policies),
         "time": _time(source),
+        "timing": _timing(source),
     }
 
 
@@ -59,10 +60,26 @@ def _trial(result: TrialResult, first: bool, units: dict[str, str]) -> str:
     where = "inside" if predicted.contains(result.cost) else "outside"
     coverage = result.band_coverage
     covered = "" if coverage is None else f" {100 * coverage:.0f} % of the trajectory lies in the particles' 95 % band."
+    chance = "" if result.success_chance is None else f" with a probability of success of {result.success_chance:.0%}"
+    band = f"{short(predicted.mean)} ({short(predicted.low)} to {short(predicted.high)})"
     return (
-        f"Trial {result.trial} {outcome}. The model predicted a cost of {short(predicted.mean)} "
-        f"({short(predicted.low)} to {short(predicted.high)}); the real cost was {short(result.cost)}, {where} that "
-        f"band{measures}.{covered}{ended}"
+        f"Trial {result.trial} {outcome}. The model predicted a cost of {band}{chance}; the real cost was "
+        f"{short(result.cost)}, {where} that band{measures}.{_surprise(result)}{covered}{ended}"
+    )
+
+
+def _surprise(result: TrialResult) -> str:
+    """Why a success may cost less or more than was predicted."""
+    band = result.predicted_cost
+    if band is None or not result.success or band.contains(result.cost):
+        return ""
+    if result.cost < band.low:
+        return (
+            " It cost less than predicted: an uncertain model counts on particles that fail, and the machine did not."
+        )
+    return (
+        " It succeeded although it cost more than predicted: success is tested at samples that the task chooses, the "
+        "cost is summed over all of them."
     )
 
 
@@ -139,6 +156,20 @@ def _time(source: Source) -> list[str]:
         return []
     parts = [f"{duration(phases[phase])} {name}" for phase, name in PHASES.items() if phases.get(phase)]
     return [f"The run took {duration(total)}: {_list(parts)}."]
+
+
+def _timing(source: Source) -> list[str]:
+    """How punctual the samples were, if they were timed."""
+    timed = [timing for timing in source.timings if timing.late_share is not None]
+    if not timed:
+        return []
+    worst = max(timed, key=lambda timing: timing.latest_s or 0.0)
+    late = float(np.mean([timing.late_share or 0.0 for timing in timed]))
+    latest = max(worst.latest_s or 0.0, 0.0)
+    return [
+        f"{late:.1%} of the samples came late, the latest by {1e3 * latest:.2g} ms; a sampling time is "
+        f"{1e3 * source.header.task.sampling_time:.3g} ms."
+    ]
 
 
 def duration(seconds: float) -> str:

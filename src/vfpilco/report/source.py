@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 from vfpilco.common.errors import UserError
 from vfpilco.data.results import Timing, TrialResult
 from vfpilco.data.trial import Trial
-from vfpilco.drawing.instruments import instruments
+from vfpilco.drawing.instruments import instruments_for
 from vfpilco.drawing.shapes import Scene
 from vfpilco.machines.runs import built_in, task_of
 from vfpilco.rollout.particles import Rollout
@@ -25,6 +26,9 @@ from vfpilco.tasks.sensors import GaussianNoise
 from vfpilco.tasks.task import Task
 from vfpilco.trials.options import as_flags, recorded_settings
 from vfpilco.trials.settings import Settings, default_settings
+
+LONGEST = 10_000
+"""Samples of a target that are shown at most: a run folder may name any horizon."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,23 @@ class Source:
         """The positions that have a GP."""
         return [i for i, position in enumerate(self.positions) if position.commanded is None]
 
+    @cached_property
+    def targets(self) -> np.ndarray | None:
+        """Where positions should be, (T+1, d_q): the reference of the policy, or the task's target; NaN where free."""
+        if self.task is not None:
+            return self.task.targets
+        reference = None
+        with contextlib.suppress(UserError):  # a policy of a class that only the task's file knows, or none yet
+            reference = self.folder.policy().reference
+        if reference is not None or self.header.target is None:
+            return reference
+        samples = min(self.header.task.horizon, LONGEST) + 1
+        return np.tile(np.array(self.header.target, dtype=float), (samples, 1))
+
+    def target(self, i: int) -> np.ndarray | None:
+        """Where position `i` should be, a value per sample; None if that is not known."""
+        return None if self.targets is None or np.isnan(self.targets[:, i]).all() else self.targets[:, i]
+
     @property
     def units(self) -> dict[str, str]:
         """The units of the task's measures."""
@@ -140,9 +161,7 @@ class Source:
 
     @cached_property
     def _instruments(self) -> Callable[[np.ndarray], Scene]:
-        q = np.concatenate([self.trial(i).q for i in range(len(self.results))])
-        ranges = np.stack([q.min(0), q.max(0)], axis=-1)
-        return instruments(self.positions, np.array([[float(f"{end:.2g}") for end in ends] for ends in ranges]))
+        return instruments_for(self.positions, [self.trial(i).q for i in range(len(self.results))])
 
     # -- settings ------------------------------------------------------------------------------------------------
 

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from vfpilco.common.thinning import thinned
+from vfpilco.data.trial import Trial
 from vfpilco.drawing.shapes import Shape
 from vfpilco.report.packing import pack
 from vfpilco.report.policy import policy_maps
+from vfpilco.report.response import step_response
 from vfpilco.report.source import Source
 from vfpilco.storage.scenes import Scenes
 
@@ -34,7 +36,17 @@ def trial_data(source: Source, index: int) -> dict[str, Any]:
         "optimisation": _optimisation(source.optimisation_costs(result)),
         "scene": _scene(source.scenes(index)),
         "policy": policy_maps(source, result, trial),
+        "response": [] if result.trial is None else _responses(source, trial),
     }
+
+
+def _responses(source: Source, trial: Trial) -> list[dict[str, Any]]:
+    """The step response of every position that has a set point."""
+    found = [
+        (p, step_response(trial.evaluated[:, i], source.target(i), trial.sampling_time, p.angle))
+        for i, p in enumerate(source.positions)
+    ]
+    return [{"name": p.name, "unit": p.unit, **vars(response)} for p, response in found if response is not None]
 
 
 def _columns(rows: np.ndarray) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from vfpilco.model.posterior import FLOOR, Posterior, joint, predict
+from vfpilco.model.posterior import FLOOR, Posterior, joint, sample
 
 
 @runtime_checkable
@@ -27,8 +27,8 @@ class Draws(Protocol):
 
     def draw(
         self, posterior: Posterior, known: Any, x: Float[Array, "M d_x"], z: Float[Array, "M J"]
-    ) -> tuple[Float[Array, "M J"], Float[Array, "M J"], Any]:
-        """The mean of the change, the deviation from it, and what is known afterwards.
+    ) -> tuple[Float[Array, "M J"], Any]:
+        """The drawn change, without the prior mean, and what is known afterwards.
 
         Args:
             posterior: The learned dynamics.
@@ -48,10 +48,9 @@ class Independent(Draws):
 
     def draw(
         self, posterior: Posterior, known: None, x: Float[Array, "M d_x"], z: Float[Array, "M J"]
-    ) -> tuple[Float[Array, "M J"], Float[Array, "M J"], None]:
+    ) -> tuple[Float[Array, "M J"], None]:
         """Mean, and standard deviation times z."""
-        mean, variance = predict(posterior, x)
-        return mean, jnp.sqrt(variance) * z, None
+        return sample(posterior, x, z), None
 
 
 class Drawn(NamedTuple):
@@ -89,14 +88,17 @@ class OneFunction(Draws):
 
     def draw(
         self, posterior: Posterior, known: Drawn, x: Float[Array, "M d_x"], z: Float[Array, "M J"]
-    ) -> tuple[Float[Array, "M J"], Float[Array, "M J"], Drawn]:
+    ) -> tuple[Float[Array, "M J"], Drawn]:
         """Mean, and the deviation of each particle's own function."""
         mean, v, prior = (jnp.stack(part) for part in zip(*_parts(posterior, x), strict=True))
         covariance = _with_past(posterior, x, known.x) - jnp.einsum("jmr,tjmr->jmt", v, known.v)
         covariance = jnp.where(jnp.arange(len(known.x)) < known.step, covariance, 0)
         a = jnp.einsum("tjmi,jmi->jmt", known.inverse, covariance)
-        variance = prior - (v * v).sum(-1) - (a * a).sum(-1)
-        s = jnp.sqrt(jnp.maximum(variance, FLOOR[str(prior.dtype)] * prior))
+        least = FLOOR[str(prior.dtype)] * prior
+        variance, explained = jnp.maximum(prior - (v * v).sum(-1), least), (a * a).sum(-1)
+        # Values cannot explain more than there is. By rounding they would, where they are almost dependent.
+        a = jnp.where(explained > variance, jnp.sqrt(variance / jnp.maximum(explained, least)), 1)[..., None] * a
+        s = jnp.sqrt(jnp.maximum(variance - explained, least))
         deviation = jnp.einsum("jmt,tjm->jm", a, known.z) + s * z.T
         row = -jnp.einsum("jmt,tjmi->jmi", a, known.inverse) / s[..., None]
         row = jnp.where(jnp.arange(len(known.x)) == known.step, 1 / s[..., None], row)
@@ -106,7 +108,7 @@ class OneFunction(Draws):
             for rows, latest in zip(known[1:], new, strict=True)
         )
         scale = posterior.y_scale[:, None]
-        return (mean * scale).T, (deviation * scale).T, Drawn(known.step + 1, *filled)
+        return ((mean + deviation) * scale).T, Drawn(known.step + 1, *filled)
 
 
 def _parts(posterior: Posterior, x: Array) -> list[tuple[Array, Array, Array]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -12,6 +11,7 @@ import optax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
+from vfpilco.common.compiled import compiled
 from vfpilco.model.posterior import Posterior
 from vfpilco.policy.base import Params, PolicyInputs
 from vfpilco.rollout.particles import Simulator
@@ -138,7 +138,7 @@ def gradient_steps(
     return after, np.asarray(costs)[: phase.steps]
 
 
-@partial(jax.jit, static_argnames=("template", "sampling"))
+@compiled(static_argnames=("template", "sampling"))
 def _gradient_steps(
     template: Simulator, state: AdamState, objective: Objective, phase: Phase, sampling: Sampling
 ) -> tuple[AdamState, Float[Array, "most_steps"]]:

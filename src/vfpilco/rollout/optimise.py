@@ -21,8 +21,8 @@ from vfpilco.data.watcher import Watcher
 from vfpilco.model.posterior import Posterior
 from vfpilco.policy.base import Params
 from vfpilco.rollout.gradient import AdamState, Objective, Sampling, begin, gradient_steps, replicate
-from vfpilco.rollout.horizon import FIRST, Agreement
 from vfpilco.rollout.particles import Simulator, simulate
+from vfpilco.rollout.race import DECAYS, STEPS, Runner, Start, race
 from vfpilco.rollout.schedule import Phase, chunk_size, phases
 from vfpilco.rollout.settings import OptimiserSettings
 
@@ -32,10 +32,9 @@ COLLAPSE, PATIENCE = 1.25, 2
 """An optimisation has collapsed if the cost was so many times that of the best policy at so many evaluations."""
 MOST_HALVINGS = 3
 """How often the steps are halved after a collapse; then the optimisation ends with the best policy."""
-MEASURE_EVERY = 50
-"""Gradient steps between two measurements of the gradients' agreement."""
-EVALUATION, MEASUREMENT = 1_000_001, 1_000_002
-"""What the random keys of evaluations and measurements are derived with."""
+EVALUATION = 1_000_001
+"""What the random key of evaluations is derived with."""
+FRESH = Start("a new policy")
 
 
 class Best(NamedTuple):
@@ -64,9 +63,9 @@ class OptimiserState(NamedTuple):
     halvings: int
     """How often the steps were halved after a collapse."""
     decay: float
-    """The present gradient decay."""
-    measured: int
-    """How many steps had been made when it was chosen; -1: never."""
+    """The gradient decay."""
+    origin: int
+    """Which of the starts it began from."""
     best: Best
     adam: AdamState
     costs: Float[np.ndarray, "steps"]
@@ -85,17 +84,29 @@ class OptimiserState(NamedTuple):
         names, structure = list(shapes), jax.tree.structure(self)
         raw = jax.tree.unflatten(structure, [arrays[name] for name in names])
         adam = raw.adam._replace(key=jax.random.wrap_key_data(jnp.asarray(raw.adam.key)))
-        numbers = {name: int(getattr(raw, name)) for name in ("redraw", "phase", "begun", "halvings", "measured")}
+        numbers = {name: int(getattr(raw, name)) for name in ("redraw", "phase", "begun", "halvings", "origin")}
         best = Best(raw.best.params, float(raw.best.cost), int(raw.best.worse))
         return raw._replace(adam=replicate(adam, shards), best=best, decay=float(raw.decay), **numbers)
 
 
 class Optimised(NamedTuple):
-    """An optimised policy, its expected cost on fresh particles, and the cost at every gradient step."""
+    """An optimised policy, and how it was found."""
 
     params: Params
     expected_cost: float
+    """On fresh particles."""
     costs: Float[np.ndarray, "steps"]
+    """The cost at every gradient step."""
+    start: Start
+    """The policy it was optimised from."""
+    decay: float
+    """The gradient decay it was optimised with."""
+
+    @property
+    def chosen(self) -> str:
+        """Start and gradient decay, in words."""
+        ahead = "to the end of the trial" if self.decay == 1 else f"about {round(1 / (1 - self.decay))} samples ahead"
+        return f"gradients look {ahead}, and the optimisation starts from {self.start.name}, by a race"
 
 
 @dataclass(frozen=True)
@@ -108,21 +119,22 @@ class Optimisation:
     settings: OptimiserSettings
     key: Array
     """Fixes all randomness."""
-    before: Params | None = None
-    """The policy to start from; a fresh one if there is none."""
+    starts: tuple[Start, ...] = (FRESH,)
+    """The policies to start from; of several the best one is found by a race."""
     multipliers: Callable[[Params], Params] | None = None
     """Gives the learning-rate multiplier of every parameter; 1 if there is none."""
 
-    def start(self, redraw: int = 0) -> OptimiserState:
-        """The beginning, from the policy before, or from a fresh one if there is none or it led nowhere."""
-        settings = self.settings
+    def start(self, redraw: int = 0, origin: int = 0, decay: float | None = None) -> OptimiserState:
+        """The beginning, from one of the policies to start from, or from a fresh one if that led nowhere."""
+        settings, given = self.settings, self.starts[origin].params
         k_init, k_run = jax.random.split(jax.random.fold_in(self.key, redraw))
-        params = self.simulator.policy.init(k_init) if self.before is None or redraw else self.before
+        params = self.simulator.policy.init(k_init) if given is None or redraw else given
         params = jax.tree.map(lambda leaf: jnp.asarray(leaf, settings.precision), params)
         adam = begin(params, k_run, settings.shards, settings.clip)
-        best = Best(jax.tree.map(np.asarray, params), np.inf)
-        decay = settings.gradient_decay or FIRST
-        return OptimiserState(redraw, 0, 0, 0, decay, -1, best, adam, np.empty(0, settings.precision))
+        known = given is not None and not redraw  # a policy that has been optimised before may be hard to improve
+        best = Best(jax.tree.map(np.asarray, params), self.evaluate(params) if known else np.inf)
+        decay = decay or settings.gradient_decay or DECAYS[0]
+        return OptimiserState(redraw, 0, 0, 0, decay, origin, best, adam, np.empty(0, settings.precision))
 
     def run(
         self,
@@ -141,9 +153,8 @@ class Optimisation:
             UserError: If the expected cost is never finite.
         """
         plan, settings = phases(self.settings), self.settings
-        now = now or self.start()
-        factors = None if self.multipliers is None else self.multipliers(now.adam.params)
-        objective = Objective.of(self.simulator, self.posterior, now.adam.params, factors, settings.shards)
+        now = now or self._raced(watch)
+        objective = self._objective(now)
         chunk = chunk_size(self.simulator, settings)
         while now.phase < len(plan) and now.halvings <= MOST_HALVINGS:
             interrupts.check()
@@ -151,37 +162,56 @@ class Optimisation:
             if made >= phase.steps or phase.converged(now.costs[now.begun :], settings.tolerance):
                 now = now._replace(phase=now.phase + 1, begun=len(now.costs))
                 continue
-            now = self._with_horizon(now, objective, phase)
             steps = min(chunk, phase.steps - made)
-            rate = phase.rate * 0.5**now.halvings
-            tried = self._finite_chunk(now.adam, objective, Phase(steps, rate, phase.dropout, now.decay), watch)
+            tried = self._continued(now, objective, phase, steps, watch)
             if tried is None:
                 now = self._redrawn(now, watch)
                 continue
-            adam, costs = tried
-            now = self._evaluated(now._replace(adam=adam, costs=np.concatenate([now.costs, costs])), watch)
+            now = tried
             planned = sum(past.steps for past in plan[: now.phase]) + made + steps
-            watch.step(planned, settings.steps, float(costs[-10:].mean()))
+            watch.step(planned, settings.steps, float(now.costs[-10:].mean()))
             checkpoint(now)
-        return Optimised(now.best.params, now.best.cost, now.costs)
+        return Optimised(now.best.params, now.best.cost, now.costs, self.starts[now.origin], now.decay)
+
+    def _objective(self, now: OptimiserState) -> Objective:
+        factors = None if self.multipliers is None else self.multipliers(now.adam.params)
+        return Objective.of(self.simulator, self.posterior, now.adam.params, factors, self.settings.shards)
+
+    def _continued(
+        self, now: OptimiserState, objective: Objective, phase: Phase, steps: int, watch: Watcher
+    ) -> OptimiserState | None:
+        """The state after so many steps of a phase and an evaluation; None if costs are not finite."""
+        due = Phase(steps, phase.rate * 0.5**now.halvings, phase.dropout, now.decay)
+        tried = self._finite_chunk(now.adam, objective, due, watch)
+        if tried is None:
+            return None
+        adam, costs = tried
+        return self._evaluated(now._replace(adam=adam, costs=np.concatenate([now.costs, costs])), watch)
+
+    def _raced(self, watch: Watcher) -> OptimiserState:
+        """The beginning: the winner of a race between all starts and gradient decays; the only one if there is one."""
+        decays = (self.settings.gradient_decay,) if self.settings.gradient_decay else DECAYS
+        first, beginnings = phases(self.settings)[0], [self.start(origin=i) for i in range(len(self.starts))]
+        known = sorted((state for state in beginnings if np.isfinite(state.best.cost)), key=lambda s: s.best.cost)
+        fresh = [state for state in beginnings if self.starts[state.origin].params is None]
+        runners = [
+            Runner(self.starts[state.origin], decay, state._replace(decay=decay))
+            for state in [*known[:1], *fresh] or beginnings[:1]
+            for decay in decays
+        ]
+
+        def run(runner: Runner) -> Runner:
+            state = self._continued(runner.state, self._objective(runner.state), first, STEPS, Watcher())
+            if state is None:
+                return runner
+            watch.step(0, self.settings.steps, float(state.costs[-10:].mean()))
+            return runner._replace(state=state, cost=state.best.cost)
+
+        return runners[0].state if first.steps < 2 * STEPS else race(runners, run).state
 
     @property
     def _sampling(self) -> Sampling:
         return Sampling(self.settings.particles, self.settings.shards, float(self.settings.clip))
-
-    def _with_horizon(self, now: OptimiserState, objective: Objective, phase: Phase) -> OptimiserState:
-        """Choose the gradient decay anew, if that is due and it is not given.
-
-        Only while steps are large: close to an optimum the gradient vanishes and agrees on no horizon.
-        """
-        made = len(now.costs)
-        recent = now.measured >= 0 and made - now.measured < MEASURE_EVERY
-        if self.settings.gradient_decay or now.phase > 0 or recent:
-            return now
-        key = jax.random.fold_in(jax.random.fold_in(self.key, MEASUREMENT), made)
-        agreement = Agreement(self.simulator, objective, self._sampling)
-        decay = agreement.longest(now.adam.params, phase._replace(decay=now.decay), key)
-        return now._replace(decay=decay, measured=made)
 
     def evaluate(self, params: Params) -> float:
         """The expected cost of a policy on particles that no gradient has seen, the same for all policies."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from vfpilco.common.compiled import compiled
 from vfpilco.common.random import JaxRandom
 from vfpilco.model.dynamics import Dynamics
 from vfpilco.model.posterior import Posterior
@@ -100,8 +100,8 @@ class Simulator:
             seen = seen if goal is None else jnp.concatenate([seen, goal - measured[:, : q0.shape[1]]], axis=-1)
             u = self.policy(params, seen, keep)
             u = u if self.slew is None else self.slew(u, before)
-            mean, deviation, known = self.draws.draw(posterior, known, state.gp_input(x, u), z)
-            x = state.advance(x, u, self.dynamics.mean(x, u) + mean + deviation)
+            change, known = self.draws.draw(posterior, known, state.gp_input(x, u), z)
+            x = state.advance(x, u, self.dynamics.mean(x, u) + change)
             observed, sensing = sensor.measure(sensing, state.positions(x), e)
             measured = state.measured(x, observed)
             before = None if self.slew is None else u
@@ -126,7 +126,7 @@ def simulate(simulator: Simulator, params: Params, posterior: Posterior, key: Ar
     return _simulate(simulator.template, inputs, jax.tree.map(jnp.asarray, params), posterior, key, particles)
 
 
-@partial(jax.jit, static_argnames=("template", "particles"))
+@compiled(static_argnames=("template", "particles"))
 def _simulate(
     template: Simulator, inputs: PolicyInputs, params: Params, posterior: Posterior, key: Array, particles: int
 ) -> Rollout:

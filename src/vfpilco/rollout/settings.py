@@ -16,9 +16,9 @@ PRECISIONS = ("float32", "float64")
 class OptimiserSettings:
     """How a policy is optimised on the particles' expected cost."""
 
-    particles: int = 400
+    particles: int = 200
     """Particles simulated per gradient step."""
-    steps: int = 600
+    steps: int = 400
     """Gradient steps per trial, at most."""
     tolerance: float = 0.002
     """A phase of the optimisation ends early when the cost changes by less than this fraction in a fifth; 0: never."""
@@ -28,10 +28,10 @@ class OptimiserSettings:
     """Adam's last step size."""
     dropout: float = 0.25
     """Fraction of the basis functions that is dropped for each particle."""
-    gradient_decay: float = 0.97
+    gradient_decay: float = 0.0
     """Factor on the gradient per sample that it is propagated back; below 1, costs far ahead count less (not exact); 0:
-    measured, so that gradients look as far ahead as independent ones agree."""
-    clip: float = 0.0
+    the best of several, found by a race of short optimisations."""
+    clip: float = 3.0
     """Gradients longer than this many times their running mean length are shortened to that; 0: never."""
     input_penalty: float = 0.0
     """Added to the cost of every sample during the optimisation: this times the mean of (u / u_max)²."""
@@ -56,7 +56,8 @@ class OptimiserSettings:
                 raise UserError(f"{name} must be between 0 and 1, got {rate!r}: 0.01 is typical.")
         if not (isinstance(self.gradient_decay, numbers.Real) and 0 <= self.gradient_decay <= 1):
             raise UserError(
-                f"gradient_decay must be between 0 (measured) and 1 (exact gradients), got {self.gradient_decay!r}."
+                f"gradient_decay must be between 0 (the best of several) and 1 (exact gradients), got "
+                f"{self.gradient_decay!r}."
             )
         if not (isinstance(self.clip, numbers.Real) and (self.clip == 0 or 1 < self.clip < float("inf"))):
             raise UserError(f"clip must be 0 (never) or more than 1, got {self.clip!r}: 3 is typical.")

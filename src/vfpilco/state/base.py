@@ -201,7 +201,7 @@ class State(Protocol):
         ...
 
     def policy_kinds(self) -> list[str]:
-        """The kind of every entry of x*: position, circle (sine or cosine) or rate."""
+        """The kind of every entry of x*: position, circle (sine or cosine), rate or input."""
         ...
 
     def input_kinds(self) -> list[str]:

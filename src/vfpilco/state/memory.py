@@ -1,8 +1,9 @@
 """What a controller remembers and what its policy sees of it, as data: for export to other languages.
 
-Every representation remembers in the same two ways: a window of the last measurements, and linear filters of them. A
-memory is a table with a column for every measured number z. Its first rows are the last measurements, newest first;
-the rows below are the memories of the filters, m ← A m + b z, one filter for every column.
+Every representation remembers in the same ways: a window of the last measurements, linear filters of them, and the last
+inputs. A memory is a table with a column for every measured number z. Its first rows are the last measurements, newest
+first; the rows below are the memories of the filters, m ← A m + b z, one filter for every column. The last inputs, if
+the policy sees them, are a table of their own with a column for every input, newest first, zeros at the start.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ import numpy as np
 
 
 class Entry(NamedTuple):
-    """An entry of x*: a number of the memory, minus the one in row `less` of the same column if that is given."""
+    """An entry of x*: a number of the memory, minus the one in row `less` of the same column if that is given.
+
+    If `applied`, it is a past input: that of `column`, in row 0 the last one, u_{t-1}.
+    """
 
     row: int
     column: int
     less: int | None = None
     of: Literal["", "sin", "cos"] = ""
+    applied: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,8 @@ class Memory:
     """A of the filter of every column, (columns, filters, filters)."""
     b: np.ndarray
     """b of the filter of every column, (columns, filters)."""
+    past_inputs: int = 0
+    """How many past inputs are remembered: u_{t-1}, u_{t-2}, …"""
 
     @property
     def columns(self) -> int:
@@ -58,10 +65,10 @@ class Memory:
         return np.array([1.0] * self.window + [float(i == 0) for i in range(self.filters)])
 
 
-def window_memory(turning: tuple[bool, ...], window: int, entries: list[Entry]) -> Memory:
+def window_memory(turning: tuple[bool, ...], window: int, entries: list[Entry], past_inputs: int = 0) -> Memory:
     """The memory of a controller that needs no filters."""
     columns = len(turning)
-    return Memory(turning, window, tuple(entries), np.zeros((columns, 0, 0)), np.zeros((columns, 0)))
+    return Memory(turning, window, tuple(entries), np.zeros((columns, 0, 0)), np.zeros((columns, 0)), past_inputs)
 
 
 def seen(angles: tuple[bool, ...], row: int) -> list[Entry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -42,12 +42,24 @@ class VelocityFree(Bindable):
     """Control memory: how many past inputs the GPs see."""
     encoding: Literal["differences", "positions"] = "differences"
     """Past positions as consecutive differences (Eq. 4 and 7), or the positions themselves ("naive" in the paper)."""
+    policy_m_u: int = field(default=0, repr=False)
+    """How many past inputs the policy sees: on a machine with a delay those that are still on their way."""
 
     def __post_init__(self) -> None:
         check_integer("m_q", self.m_q, 1, LONGEST)
         check_integer("m_u", self.m_u, 0, LONGEST)
+        check_integer("policy_m_u", self.policy_m_u, 0)
+        if self.policy_m_u > self.m_u:
+            raise UserError(
+                f"policy_m_u must be at most m_u, {self.m_u}, got {self.policy_m_u}: choose a smaller one, or a larger "
+                "m_u."
+            )
         if self.encoding not in ENCODINGS:
             raise unknown("encoding", str(self.encoding), ENCODINGS)
+
+    def __repr__(self) -> str:
+        names = ["m_q", "m_u", "encoding", *["policy_m_u"] * (self.policy_m_u > 0)]
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     @property
     def full_state(self) -> bool:
@@ -109,15 +121,16 @@ class VelocityFree(Bindable):
         return xp.concat([column for q_i in q for column in expand(q_i, angles)], axis=-1)
 
     def policy_input(self, window: Window) -> Any:
-        """x*_t of Eq. 7: the positions of the window."""
-        return self.encoded(window)
+        """x*_t of Eq. 7, and after it the past inputs that the policy sees, u_{t-1} … u_{t-policy_m_u}."""
+        xp, past = window.q.__array_namespace__(), [window.u[..., i, :] for i in range(self.policy_m_u)]
+        return xp.concat([self.encoded(window), *past], axis=-1)
 
     def seen(self, window: Window) -> Any:
         """What the policy sees of a window."""
         return self.policy_input(window)
 
     def exported_memory(self) -> Memory:
-        """The window of positions, and x* of Eq. 7."""
+        """The window of positions, the past inputs that the policy sees, and x*."""
         if type(self).policy_input is not VelocityFree.policy_input:
             raise UserError(
                 f"A policy on a state of class {type(self).__name__} cannot be exported: give the class a method "
@@ -128,7 +141,8 @@ class VelocityFree(Bindable):
             past = [Entry(i, j, less=i + 1) for i in range(self.m_q) for j in range(len(angles))]
         else:
             past = [entry for i in range(1, self.m_q + 1) for entry in seen(angles, i)]
-        return window_memory(angles, self.m_q + 1, [*seen(angles, 0), *past])
+        inputs = [Entry(i, j, applied=True) for i in range(self.policy_m_u) for j in range(self.signals.d_u)]
+        return window_memory(angles, self.m_q + 1, [*seen(angles, 0), *past, *inputs], self.policy_m_u)
 
     def continued(self, window: Window) -> Any:
         """The last difference of every predicted position."""
@@ -136,6 +150,9 @@ class VelocityFree(Bindable):
 
     def policy_kinds(self) -> list[str]:
         """The kind of every entry of x*."""
+        return self._encoded_kinds() + ["input"] * (self.policy_m_u * self.signals.d_u)
+
+    def _encoded_kinds(self) -> list[str]:
         expanded = expanded_kinds(self.signals.angles)
         differences = self.encoding == "differences"
         return expanded + (["rate"] * (self.m_q * self.signals.d_q) if differences else expanded * self.m_q)
@@ -144,7 +161,7 @@ class VelocityFree(Bindable):
         """The kind of every entry of x̃."""
         signals = self.signals
         known = ["feature"] * (signals.features.count if signals.features else 0)
-        return VelocityFree.policy_kinds(self) + ["input"] * ((1 + self.m_u) * signals.d_u) + known
+        return self._encoded_kinds() + ["input"] * ((1 + self.m_u) * signals.d_u) + known
 
     # -- what is learned from ------------------------------------------------------------------------------------
 

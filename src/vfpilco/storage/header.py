@@ -85,6 +85,8 @@ class RunHeader:
     """The units of the task's measures, by name."""
     defaults: dict[str, Any] = field(default_factory=dict)
     """The settings that a run of this task has by default, described as JSON."""
+    target: list[float | None] | None = None
+    """Where every position should end, if the task says so; None where any value is good."""
     drawing: str | None = None
     """The built-in machine whose drawing shows this one; any other drawing is stored in `scenes`."""
     format: int = 5
@@ -93,3 +95,7 @@ class RunHeader:
     def __post_init__(self) -> None:
         check_integer("seed", self.seed, 0, 2**63 - 1)
         check_integer("trials", self.trials, 1, MOST_SAMPLES)
+        if self.target is not None:
+            numbers = [value for value in self.target if value is not None]
+            if len(self.target) != len(self.task.positions) or not all(abs(value) < MOST_VALUE for value in numbers):
+                raise ValueError(f"the target is {self.target[:5]}")

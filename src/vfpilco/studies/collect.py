@@ -14,7 +14,7 @@ from vfpilco.storage.store import MODEL, PREDICTION
 from vfpilco.studies.base import Job, load_task
 from vfpilco.studies.records import PolicyTests, RunRecord
 from vfpilco.trials.evaluate import evaluate
-from vfpilco.trials.plan import Plan
+from vfpilco.trials.plan import dynamics_of
 
 
 def collect(job: Job, folder: RunFolder) -> RunRecord:
@@ -26,9 +26,9 @@ def collect(job: Job, folder: RunFolder) -> RunRecord:
     configure()
     study, task, settings, header = job.study, load_task(job.task), job.settings, folder.header()
     positions = len(task.machine.positions)
-    trials = [folder.trial(i, positions) for i in range(task.explorations + study.trials)]
+    trials = [folder.trial(i, positions) for i in range(len(folder.results()))]
     model, _ = folder.artifact(MODEL, study.trials)
-    dynamics = Plan(task, settings, job.seed, study.trials).dynamics
+    dynamics = dynamics_of(settings, task.machine, folder.policy(study.trials).state)
     errors = np.abs(diagnostics.one_step_errors(model, dynamics, trials[-1]))
     return RunRecord(
         configuration=job.configuration.name,

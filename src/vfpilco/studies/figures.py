@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vfpilco.common.plotting import pyplot, save
+from vfpilco.common.plotting import new_figure, save
 from vfpilco.common.statistics import interval
 from vfpilco.studies.base import Study
 from vfpilco.studies.groups import Group, groups
@@ -33,7 +33,8 @@ def open_frame(*axes: Any) -> None:
 
 def draw_study(study: Study, records: list[RunRecord], file: Path) -> None:
     """Median and 5 to 95 percent range of the cost per trial, and the success rates with their intervals."""
-    figure, axes = pyplot().subplots(2, 1, figsize=(8, 7), constrained_layout=True, sharex=True)
+    figure = new_figure(8, 7)
+    axes = figure.subplots(2, 1, sharex=True)
     draw_costs(study, records, *axes)
     save(figure, file, dpi=DPI)
 
@@ -81,7 +82,8 @@ def _draw_bars(axis: Any, x: Any, y: Any, bars: Any, colour: str, label: str | N
 def draw_errors(study: Study, records: list[RunRecord], file: Path, positions: list[Quantity]) -> None:
     """Box plots of absolute one-step errors, a panel per position."""
     shown = groups(study, records)
-    figure, axes = pyplot().subplots(1, len(positions), figsize=(9, 4), constrained_layout=True, squeeze=False)
+    figure = new_figure(9, 4)
+    axes = figure.subplots(1, len(positions), squeeze=False)
     for i, (axis, (name, unit, factor)) in enumerate(zip(axes[0], positions, strict=True)):
         errors = [factor * np.concatenate([record.one_step_errors[i] for record in g.records]) for g in shown]
         boxes = axis.boxplot(errors, patch_artist=True, flierprops={"markersize": 2}, medianprops={"color": "black"})

@@ -7,23 +7,38 @@ from typing import Any
 
 import numpy as np
 
-from vfpilco.common.plotting import pyplot, save
-from vfpilco.machines.furuta.task import SAMPLING_TIME
-from vfpilco.model.kernels import SE
+from vfpilco.common.plotting import new_figure, save
+from vfpilco.machines.furuta.task import ENCODERS, JITTER, SAMPLING_TIME
+from vfpilco.model.kernels import SE, Poly
 from vfpilco.model.noise import WhiteNoise
+from vfpilco.policy.rbf import RBF
 from vfpilco.state.filtered import Filtered
+from vfpilco.state.window import VelocityFree
 from vfpilco.studies.base import Configuration, Study
 from vfpilco.studies.figures import DPI, draw_costs, open_frame
 from vfpilco.studies.groups import COLOURS, groups
 from vfpilco.studies.records import RunRecord
 from vfpilco.studies.statistics import success_table
+from vfpilco.tasks.sensors import TimingJitter
 
 ANGLES = ("arm", "pendulum")
+PINNED = {
+    "state": VelocityFree(2, 1),
+    "kernel": SE() * Poly(1, on=("rates", "inputs")),
+    "policy": RBF(200),
+    "particles": 400,
+    "steps": 1000,
+    "gradient_decay": 0.8,  # upright the pole's angle grows 1.5 times a sample, as would gradients on their way back
+    "clip": 3.0,
+    "inducing": 128,
+    "sensor": TimingJitter(ENCODERS, JITTER / SAMPLING_TIME),
+}
+"""The settings of the published table, whatever the defaults are now; "default" is the row without any change."""
 
 
 def _figure(study: Study, records: list[RunRecord], file: Path) -> None:
     """The last trial of one run over the particles that predicted it; costs and successes of all runs."""
-    figure = pyplot().figure(figsize=(13, 6.5), constrained_layout=True)
+    figure = new_figure(13, 6.5)
     left, right = figure.subfigures(1, 2)
     group = groups(study, records)[0]
     run = group.records[0]
@@ -52,8 +67,8 @@ SWING_UP = Study(
     task="furuta",
     trials=6,
     configurations=(
-        Configuration("default", {}),
-        Configuration("pms", {"state": Filtered(), "kernel": SE(), "noise": WhiteNoise()}),
+        Configuration("default", PINNED),
+        Configuration("pms", {**PINNED, "state": Filtered(), "kernel": SE(), "noise": WhiteNoise()}),
     ),
     figure=_figure,
     table=success_table,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from vfpilco.common.plotting import pyplot, save
+from vfpilco.common.plotting import new_figure, save
 from vfpilco.studies.base import Configuration, Study
 from vfpilco.studies.figures import DPI, open_frame
 from vfpilco.studies.groups import groups
@@ -53,7 +53,8 @@ def _row(name: str, first: Float[np.ndarray, "runs"]) -> list[str]:
 def _figure(study: Study, records: list[RunRecord], file: Path) -> None:
     """A line for every run with a dot for every trial, filled if it was a success."""
     shown = groups(study, records)
-    figure, axis = pyplot().subplots(figsize=(8, 1 + 0.7 * len(shown)), constrained_layout=True)
+    figure = new_figure(8, 1 + 0.7 * len(shown))
+    axis = figure.subplots()
     trial = np.arange(1, study.trials + 1)
     for row, group in enumerate(shown):
         found = successes(group.records)

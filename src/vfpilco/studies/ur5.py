@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from vfpilco.common.plotting import pyplot, save
+from vfpilco.common.plotting import new_figure, save
 from vfpilco.machines.ur5.plant import flange
-from vfpilco.model.kernels import SE
+from vfpilco.model.kernels import SE, Linear
 from vfpilco.model.noise import WhiteNoise
 from vfpilco.model.prior_mean import ZeroMean
+from vfpilco.policy.rbf import LinearRBF
+from vfpilco.state.window import VelocityFree
 from vfpilco.studies.base import Configuration, Study, load_task
 from vfpilco.studies.figures import DPI, open_frame
 from vfpilco.studies.groups import COLOURS, Group, groups
@@ -22,6 +24,19 @@ from vfpilco.studies.tables import markdown_table, trial_names
 ERROR = "end-effector error"
 BOUND = 2.0
 """The error that a learned policy should not exceed, mm."""
+PINNED = {
+    "state": VelocityFree(2, 1),
+    "kernel": SE() + Linear(on=("angles", "rates", "inputs")),
+    "policy": LinearRBF(400),
+    "particles": 200,
+    "steps": 400,
+    "learning_rate": 4e-3,
+    "final_learning_rate": 1e-3,
+    "gradient_decay": 0.9,  # exact gradients may lead to feedback that shakes the arm
+    "clip": 3.0,
+    "inducing": 128,
+}
+"""The settings of the published table, whatever the defaults are now; "default" is the row without any change."""
 
 
 def errors(records: list[RunRecord]) -> Float[np.ndarray, "runs executions"]:
@@ -48,7 +63,8 @@ def _table(study: Study, records: list[RunRecord]) -> str:
 
 def _figure(study: Study, records: list[RunRecord], file: Path) -> None:
     """Box plots of the error in exploration and every trial; the paths of one run, seen from above."""
-    figure, (boxes, paths) = pyplot().subplots(1, 2, figsize=(10, 4.4), constrained_layout=True)
+    figure = new_figure(10, 4.4)
+    boxes, paths = figure.subplots(1, 2)
     shown = groups(study, records)
     _draw_errors(study, shown, boxes)
     _draw_paths(study, shown[0].records[0], paths)
@@ -100,10 +116,11 @@ CIRCLE = Study(
     task="ur5",
     trials=3,
     configurations=(
-        Configuration("default", {}),
+        Configuration("default", PINNED),
         Configuration(
             "paper",
             {
+                **PINNED,
                 "kernel": SE(),
                 "prior_mean": ZeroMean(),
                 "noise": WhiteNoise(),

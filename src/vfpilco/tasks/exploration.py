@@ -67,6 +67,10 @@ class Feedback(Protocol):
         ...
 
 
+SHARE_OF_RATE = 0.05
+"""The cut-off frequency of exploring inputs, relative to the sampling rate."""
+
+
 @dataclass(frozen=True)
 class FilteredNoise:
     """White Gaussian noise through a first-order low-pass filter, scaled to a fraction of the limit and clipped.
@@ -76,20 +80,21 @@ class FilteredNoise:
         (90, 1)
     """
 
-    cutoff: float = 1.5
-    """Cut-off frequency in Hz."""
+    cutoff: float | None = None
+    """Cut-off frequency in Hz; a twentieth of the sampling rate if not given."""
     std: float = 0.5
     """Standard deviation as a fraction of the input limit."""
 
     def inputs(self, rng: np.random.Generator, steps: int, sampling_time: float, limits: np.ndarray) -> np.ndarray:
-        if self.cutoff * sampling_time >= 0.5:
+        cutoff = self.cutoff or SHARE_OF_RATE / sampling_time
+        if cutoff * sampling_time >= 0.5:
             raise UserError(
-                f"a sampling time of {sampling_time:g} s is too long for inputs of {self.cutoff:g} Hz: give "
+                f"a sampling time of {sampling_time:g} s is too long for inputs of {cutoff:g} Hz: give "
                 f"sampling_time in seconds, {sampling_time / 1000:g} if {sampling_time:g} is in milliseconds, or lower "
                 "the cutoff of FilteredNoise"
             )
-        b, a = butter(1, self.cutoff, fs=1 / sampling_time)  # pyright: ignore[reportAssignmentType, reportGeneralTypeIssues]
-        settle = int(np.ceil(2 / (self.cutoff * sampling_time)))
+        b, a = butter(1, cutoff, fs=1 / sampling_time)  # pyright: ignore[reportAssignmentType, reportGeneralTypeIssues]
+        settle = int(np.ceil(2 / (cutoff * sampling_time)))
         noise = np.asarray(lfilter(b, a, rng.standard_normal((settle + steps, len(limits))), axis=0))[settle:]
         # The gain is computed from the filter, not from the sample, so that every draw has the same distribution.
         impulse = lfilter(b, a, np.eye(1, 50 * settle)[0])

@@ -5,12 +5,17 @@ from __future__ import annotations
 import dataclasses
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 from vfpilco.common.errors import UserError
 from vfpilco.tasks import known
 from vfpilco.tasks.task import Task
+
+_ADDED: set[str] = set()
+"""The folders of task files that were made importable."""
 
 
 def is_file(name: str) -> bool:
@@ -58,15 +63,37 @@ def load_known(name: str) -> Task:
     return _executed(path, source)
 
 
+@contextmanager
+def _helpers_in(folder: Path) -> Iterator[None]:
+    """Let a task file import modules that are next to it, first while it is executed and last afterwards.
+
+    A module of the same name that another task file has imported from its own folder is not taken for it.
+    """
+    for file in folder.glob("*.py"):
+        loaded = getattr(sys.modules.get(file.stem), "__file__", None)
+        if loaded and str(Path(loaded).parent) in _ADDED - {str(folder)}:
+            del sys.modules[file.stem]
+    if str(folder) in sys.path and str(folder) not in _ADDED:  # The program itself is in that folder.
+        yield
+        return
+    _ADDED.add(str(folder))
+    sys.path[:] = [str(folder), *(other for other in sys.path if other != str(folder))]
+    try:
+        yield
+    finally:
+        sys.path[:] = [*(other for other in sys.path if other != str(folder)), str(folder)]
+
+
 def _executed(path: Path, source: bytes) -> Task:
     """The task of a program; what is executed is `source`, and not what the file holds by now."""
     module = ModuleType(f"vfpilco_task_{path.stem}")
     module.__file__ = str(path.resolve())
     sys.modules[module.__name__] = module  # dataclasses in the file need this
     try:
-        exec(compile(source, module.__file__, "exec"), module.__dict__)
-        found = getattr(module, "task", None)
-        task = found() if callable(found) and not isinstance(found, Task) else found
+        with _helpers_in(path.resolve().parent):
+            exec(compile(source, module.__file__, "exec"), module.__dict__)
+            found = getattr(module, "task", None)
+            task = found() if callable(found) and not isinstance(found, Task) else found
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
     except Exception as error:

@@ -11,8 +11,8 @@ import numpy as np
 class Plant(Protocol):
     """A machine that can be brought to its start, driven one sample at a time, and stopped.
 
-    A plant may have more capabilities: `KnowsPositions`, `KnowsVelocities`, `EndsEarly`, `Closeable`,
-    `StopsAside`.
+    A plant may have more capabilities: `KnowsPositions`, `KnowsVelocities`, `EndsEarly`, `ExplainsEnd`,
+    `Closeable`, `StopsAside`.
 
     Example:
         >>> class Motor:
@@ -71,6 +71,21 @@ class EndsEarly(Protocol):
     @property
     def terminated(self) -> bool:
         """Whether the last step ended the trial."""
+        ...
+
+
+@runtime_checkable
+class ExplainsEnd(EndsEarly, Protocol):
+    """A plant that also knows why it ended a trial early."""
+
+    @property
+    def ended(self) -> str:
+        """Why, in words that continue a sentence."""
+        ...
+
+    @property
+    def truncated(self) -> bool:
+        """Whether only its time ran out: neither a goal was reached nor anything wrong."""
         ...
 
 

@@ -63,16 +63,22 @@ class Task:
     """Where particles start."""
     reference: Float[np.ndarray, "samples d_q"] | None = None
     """Positions to follow, r_0 … r_T; the policy then also sees the measured errors r_t - q̄_t."""
+    target: tuple[float | None, ...] | None = None
+    """Where every position should end, for plots and the step response; None where any value is good. Only the cost
+    decides what is learned."""
     exploration: Exploration | Feedback = field(default_factory=FilteredNoise)
     """How inputs are chosen before anything is known."""
     explorations: int = 1
-    """Executions with exploring inputs before the first policy."""
+    """Executions with exploring inputs before the first policy, at least; short ones are repeated."""
     success: Callable[[np.ndarray], bool] = never
     """Whether a trial's positions (T+1, d_q) solve the task."""
     measures: tuple[Measure, ...] = ()
     """What else is reported about a trial."""
     ends: Callable[[np.ndarray], bool] | None = None
     """Whether a trial ends early at measured positions (d_q,); that sample is not learned from."""
+    end_is_success: bool = False
+    """Whether an early end, by `ends` or by a Gymnasium environment, means that the goal was reached: such a trial is a
+    success. Leaving a safe range is none, nor is the time limit of an environment."""
     trials: int = 5
     """How many trials a run has by default."""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -81,6 +87,13 @@ class Task:
     """The address of a plant that replaces the machine's own, as with --plant."""
     file: str | None = None
     """The file it was read from."""
+
+    @property
+    def targets(self) -> Float[np.ndarray, "samples d_q"] | None:
+        """Where the positions should be at every sample: the reference, or the target; NaN where any value is good."""
+        if self.reference is not None or self.target is None:
+            return self.reference
+        return np.tile(np.array(self.target, dtype=float), (self.horizon + 1, 1))
 
     def ended(self, q: Float[np.ndarray, "d_q"]) -> str | None:
         """Why a trial ends early at measured positions `q`; None if it does not."""
@@ -107,12 +120,13 @@ class Task:
         q = np.concatenate([q, np.repeat(q[-1:], self.horizon + 1 - len(q), axis=0)])
         return float(np.sum(np.asarray(self.cost(jnp.asarray(q), *against), dtype=float)))
 
-    def evaluate(self, q: Float[np.ndarray, "samples d_q"]) -> Evaluated:
-        """Cost, success and measures of a trial; one that ended early is not a success."""
+    def evaluate(self, q: Float[np.ndarray, "samples d_q"], reached: bool = False) -> Evaluated:
+        """Cost, success and measures of a trial; one that ended early is no success, unless it `reached` its goal."""
         try:
             complete = len(q) == self.horizon + 1
             measures = {measure.name: float(measure.of(q)) for measure in self.measures}
-            return Evaluated(self.total_cost(q), complete and bool(self.success(q)), measures)
+            success = reached or (complete and bool(self.success(q)))
+            return Evaluated(self.total_cost(q), success, measures)
         except Exception as error:
             raise UserError(
                 f"The cost, success test or a measure of task {self.name!r} failed on a trial "

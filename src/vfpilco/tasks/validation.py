@@ -18,7 +18,7 @@ from vfpilco.tasks.machine import Input, Position
 if TYPE_CHECKING:
     from vfpilco.tasks.task import Task
 
-LONGEST = 10.0
+LONGEST = 2.0
 """A sampling time above this, in seconds, was given in another unit."""
 DEGREES = ("deg", "degree", "degrees", "°")
 
@@ -104,9 +104,15 @@ def _check_times(task: Task) -> None:
 
 
 def _check_reference(task: Task) -> None:
+    positions = len(task.machine.positions)
+    if task.target is not None and not (isinstance(task.target, tuple | list) and len(task.target) == positions):
+        raise UserError(
+            f"The target of task {task.name!r} must be a tuple of a number or None for each of {positions} "
+            f"positions, got {task.target!r}: a single one needs a comma, as in (0.0,)."
+        )
     if task.reference is None:
         return
-    expected = (task.horizon + 1, len(task.machine.positions))
+    expected = (task.horizon + 1, positions)
     if task.reference.shape != expected or not np.all(np.isfinite(task.reference)):
         raise UserError(
             f"The reference of task {task.name!r} must be finite positions of shape {expected}, one row per sample "

@@ -11,12 +11,10 @@ from vfpilco.data.results import CostBand, ModelReport, PosteriorReport
 from vfpilco.data.trial import Trial
 from vfpilco.model import diagnostics
 from vfpilco.model.dynamics import Dynamics, TrainingSet
+from vfpilco.model.inducing import MOST_ERROR, MOST_NATS
 from vfpilco.model.model import Model
 from vfpilco.rollout.particles import Rollout
 from vfpilco.tasks.task import Task, never
-
-MOST_ERROR, MOST_NATS = 0.02, 0.05
-"""What a projected posterior may lose before it is reported: fraction of the one-step error, log density."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +34,13 @@ def compare(
     model: Model,
     dynamics: Dynamics,
     data: TrainingSet,
-    note: Callable[[str], None],
+    note: Callable[[str], None] | None = None,
 ) -> Comparison:
-    """Compare a trial with the particles that predicted it; `data` is what the model was learned from."""
+    """Compare a trial with the particles that predicted it.
+
+    `data` is what the model was learned from. `note` is called if the number of inducing points, given by hand, is too
+    small; None: the next model chooses a larger one itself.
+    """
     samples = min(len(predicted.q), len(executed.q))
     band_low, band_high = np.quantile(predicted.q[:samples], [0.025, 0.975], axis=1)
     real = executed.evaluated[:samples]
@@ -57,9 +59,16 @@ def compare(
 
 def success_chance(task: Task, predicted: Rollout) -> float | None:
     """The fraction of the particles that solve the task; None if the task has no success test."""
-    if task.success is never:
+    if task.success is never and not (task.end_is_success and task.ends is not None):
         return None
-    return float(np.mean([bool(task.success(q)) for q in np.asarray(predicted.q).swapaxes(0, 1)]))
+    return float(np.mean([_succeeds(task, q) for q in np.asarray(predicted.q).swapaxes(0, 1)]))
+
+
+def _succeeds(task: Task, q: np.ndarray) -> bool:
+    """Whether a particle solves the task: at its end, or where a trial would end because the goal is reached."""
+    if task.end_is_success and task.ends is not None and any(task.ends(sample) for sample in q):
+        return True
+    return bool(task.success(q))
 
 
 def cost_band(predicted: Rollout) -> CostBand:
@@ -70,7 +79,7 @@ def cost_band(predicted: Rollout) -> CostBand:
 
 
 def posterior_report(
-    model: Model, data: TrainingSet, test: TrainingSet, note: Callable[[str], None]
+    model: Model, data: TrainingSet, test: TrainingSet, note: Callable[[str], None] | None
 ) -> PosteriorReport:
     """Exact or projected, and what the projection loses on the trial just executed."""
     if model.exact:
@@ -81,10 +90,10 @@ def posterior_report(
         worse.append(f"{max(loss.error):.1%} in one-step error")
     if max(loss.log_density) > MOST_NATS:
         worse.append(f"{max(loss.log_density):.3f} nats per sample")
-    if worse:
+    if worse and note is not None:
         note(
-            f"The projected GP posterior is worse than the exact one by {' and '.join(worse)}: if policies fail, raise "
-            "--inducing or set it to 0."
+            f"The projected GP posterior is worse than the exact one by {' and '.join(worse)}: if policies fail, leave "
+            "out --inducing or raise it."
         )
     _, inducing, directions = model.posterior.w.shape
     return PosteriorReport(

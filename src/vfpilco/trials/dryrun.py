@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from vfpilco.common.configuration import configure
 from vfpilco.data.results import Timing
 from vfpilco.data.watcher import Watcher
+from vfpilco.machines.load import as_task
 from vfpilco.policy.limits import InputLimits
 from vfpilco.tasks.realtime import RealTime
 from vfpilco.tasks.task import Task
@@ -104,11 +106,13 @@ class DryRun:
         return [*said, *verdict, "Nothing was learned and nothing was written."]
 
 
-def dry_run(task: Task, limits: InputLimits | None = None, seed: int = 0, watch: Watcher | None = None) -> DryRun:
+def dry_run(
+    task: Task | str | Path, limits: InputLimits | None = None, seed: int = 0, watch: Watcher | None = None
+) -> DryRun:
     """Bring the plant to its start, hold inputs of zero for a trial, and report what was measured.
 
     Args:
-        task: The task.
+        task: The task, its name or its file.
         limits: How carefully the exploration would use the inputs.
         seed: Fixes the exploration.
         watch: Is asked before the plant is reset.
@@ -122,10 +126,11 @@ def dry_run(task: Task, limits: InputLimits | None = None, seed: int = 0, watch:
 
     Example:
         >>> import vfpilco
-        >>> vfpilco.dry_run(vfpilco.task("cartpole")).problems
+        >>> vfpilco.dry_run("cartpole").problems
         ()
     """
     configure()
+    task = as_task(task)
     task.check()
     machine = task.machine
     punctuality = Punctuality(machine.realtime or PATIENT, machine.sampling_time, strict=False)

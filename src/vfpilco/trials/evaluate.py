@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from vfpilco.common.checks import check_integer
 from vfpilco.common.configuration import configure
+from vfpilco.common.text import short
 from vfpilco.data.results import EpisodeResult
 from vfpilco.data.trial import Trial
 from vfpilco.data.watcher import Watcher
+from vfpilco.machines.load import as_task
 from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.tasks.task import Task
 from vfpilco.trials.execute import Conditions, connected, execute
@@ -53,6 +56,13 @@ class Evaluation(NamedTuple):
         names = self.results[0].measures if self.results else {}
         return {name: [result.measures[name] for result in self.results] for name in names}
 
+    def __repr__(self) -> str:
+        few = self.summary()
+        return (
+            f"Evaluation({few.episodes} episodes, {few.success_rate:.0%} success, "
+            f"cost {short(few.cost_mean)} ± {few.cost_std:.2g})"
+        )
+
     def summary(self) -> EvaluationSummary:
         """Success rate and cost in a few numbers."""
         costs = np.array(self.costs)
@@ -67,12 +77,12 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(
-    task: Task, policy: LearnedPolicy, episodes: int = 20, seed: int = 0, watch: Watcher | None = None
+    task: Task | str | Path, policy: LearnedPolicy, episodes: int = 20, seed: int = 0, watch: Watcher | None = None
 ) -> Evaluation:
     """Run a learned policy on the plant several times, with seeds that no learning run uses.
 
     Args:
-        task: The task that it was learned for.
+        task: The task that it was learned for, its name or its file.
         policy: The policy.
         episodes: How many times to run it.
         seed: Fixes the episodes.
@@ -89,6 +99,7 @@ def evaluate(
         1.0
     """
     configure()
+    task = as_task(task)
     check_integer("episodes", episodes, 1)
     check_integer("seed", seed, 0)
     results, trials, watch = [], [], watch or Watcher()
@@ -99,7 +110,7 @@ def evaluate(
             conditions = Conditions(policy.state.full_state, policy.slew, timekeeper(task))
             trial = execute(task, plant, policy, int(child.generate_state(1)[0]), conditions)
             ended = trial.duration if trial.steps < task.horizon else None
-            result = EpisodeResult(**vars(task.evaluate(trial.evaluated)), episode=i, ended_s=ended)
+            result = EpisodeResult(**vars(task.evaluate(trial.evaluated, trial.reached)), episode=i, ended_s=ended)
             trials.append(trial)
             results.append(result)
             watch.evaluated(result)

@@ -15,12 +15,13 @@ from vfpilco.data.failures import Interrupted, NotStopped, PlantError
 from vfpilco.data.trial import Trial, unwrap
 from vfpilco.plants.addresses import find
 from vfpilco.plants.serve import BY_HAND
+from vfpilco.plants.serve.watchdog import WatchedMotion
 from vfpilco.policy.limits import Slew
 from vfpilco.storage.trialfile import NoLog
-from vfpilco.tasks.plant import Closeable, EndsEarly, KnowsPositions, KnowsVelocities, Plant
+from vfpilco.tasks.plant import Closeable, EndsEarly, ExplainsEnd, KnowsPositions, KnowsVelocities, Plant
 from vfpilco.tasks.task import Task
 from vfpilco.trials.punctuality import Punctuality, undisturbed
-from vfpilco.trials.watchdog import WatchedMotion
+from vfpilco.trials.watchdog import watched
 
 Controller = Callable[[np.ndarray], np.ndarray]
 """Called with every measurement as it comes in, returns the inputs to apply."""
@@ -87,7 +88,7 @@ def execute(task: Task, plant: Plant, controller: Controller, seed: int, conditi
     """
     conditions = conditions or Conditions()
     rules = None if conditions.punctuality is None else conditions.punctuality.rules
-    recorded, motion = Recording(task, plant, conditions), WatchedMotion(plant, rules, task.machine.sampling_time)
+    recorded, motion = Recording(task, plant, conditions), watched(plant, rules, task.machine.sampling_time)
     work = partial(motion.drive, partial(_drive, recorded, motion, controller, seed))
     try:
         if conditions.punctuality is None:
@@ -99,7 +100,7 @@ def execute(task: Task, plant: Plant, controller: Controller, seed: int, conditi
         if problem is error:
             raise
         raise problem from error
-    return trimmed(task, recorded.trial())
+    return recorded.explained(trimmed(task, recorded.trial()))
 
 
 def _failure(recorded: Recording, motion: WatchedMotion, error: BaseException) -> BaseException:
@@ -181,7 +182,10 @@ def _loop(recorded: Recording, motion: WatchedMotion, controller: Controller, se
 def trimmed(task: Task, trial: Trial) -> Trial:
     """A trial without the sample that ended it early, if there are others."""
     why = task.ended(trial.q[-1]) if trial.steps > 1 else None
-    return trial if why is None else replace(trial.first(trial.steps - 1), ended=why)
+    if why is None:
+        return trial
+    reached = task.end_is_success and task.machine.outside(trial.q[-1]) is None
+    return replace(trial.first(trial.steps - 1), ended=why, reached=reached)
 
 
 class Recording:
@@ -235,6 +239,13 @@ class Recording:
     def terminated(self) -> bool:
         """Whether the plant ended the trial."""
         return isinstance(self.plant, EndsEarly) and bool(self.plant.terminated)
+
+    def explained(self, trial: Trial) -> Trial:
+        """The trial with the reason that the plant gives for its early end, if it has ended it and the task has not."""
+        plant = self.plant
+        if trial.ended or not (isinstance(plant, ExplainsEnd) and plant.ended) or trial.steps >= self.task.horizon:
+            return trial
+        return replace(trial, ended=plant.ended, reached=self.task.end_is_success and not plant.truncated)
 
     def limited(self, u: np.ndarray) -> np.ndarray:
         """The inputs within their limits, and within the slew limit around the last ones."""

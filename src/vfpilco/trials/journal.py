@@ -19,7 +19,7 @@ from vfpilco.storage.runfolder import RunFolder
 from vfpilco.storage.scenes import SCENES, draw
 from vfpilco.storage.store import MODEL, Artifact, Store
 from vfpilco.trials.comparison import Comparison
-from vfpilco.trials.result import Result
+from vfpilco.trials.result import RunResult
 
 T = TypeVar("T")
 SHORT = 0.2
@@ -29,7 +29,7 @@ SHORT = 0.2
 class Journal:
     """Records what happens in the result of a run and in its store."""
 
-    def __init__(self, result: Result, store: Store, watch: NoteKeeper) -> None:
+    def __init__(self, result: RunResult, store: Store, watch: NoteKeeper) -> None:
         self.task, self.result, self.store, self.watch = result.task, result, store, watch
 
     def restore(self, folder: RunFolder) -> None:
@@ -45,6 +45,7 @@ class Journal:
         if last:
             result.model, _ = folder.artifact(MODEL, last)
             result.policy = folder.policy(last)
+            result.best = folder.policy(result.costs.index(min(result.costs)) + 1)
             folder.restore_last_policy()
 
     def once(self, artifact: Artifact[T], trial: int, phase: str, work: Callable[[], T]) -> T:
@@ -67,7 +68,7 @@ class Journal:
             self.watch.note(f"The trial started with {unexpected}: correct the task's start, or the machine's reset.")
         if executed.ended:
             self.watch.other.note(f"The trial ended after {executed.duration:.3g} s: {executed.ended}.")
-        if executed.steps < SHORT * self.task.horizon:
+        if executed.steps < SHORT * self.task.horizon and not executed.reached:
             self.watch.note(
                 f"The trial has only {count(executed.steps, 'sample')} of {self.task.horizon}, too few to learn much: "
                 "if this happens again, use smaller inputs (--gentle, --slew), or let trials end later."
@@ -86,7 +87,7 @@ class Journal:
         index, experience = len(self.result.trials), sum((t.duration for t in self.result.trials), 0.0)
         self.result.trials.append(trial)
         self.draw(index, trial, predicted)
-        evaluated = self.task.evaluate(trial.evaluated)
+        evaluated = self.task.evaluate(trial.evaluated, trial.reached)
         row = TrialResult(
             **vars(evaluated),
             kind=kind,
@@ -102,13 +103,15 @@ class Journal:
                 f"{row.predicted_cost.low:.1f} to {row.predicted_cost.high:.1f}; the model is not yet accurate where "
                 "the policy goes."
             )
-        if kind == "policy" and row.ended_s is not None:
+        if kind == "policy" and row.ended_s is not None and not row.success:
             self.watch.note(
                 f"Trial {row.trial} ended early, after {row.ended_s:.3g} s: its success was not tested and counts as "
                 "none."
             )
         row = dataclasses.replace(row, notes=self.watch.take())
         self.result.rows.append(row)
+        if kind == "policy" and row.cost <= min(self.result.costs):
+            self.result.best = self.result.policy
         self.store.add_result(row)
         self.watch.executed(row)
 

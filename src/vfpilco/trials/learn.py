@@ -11,21 +11,22 @@ from vfpilco.common.configuration import configure
 from vfpilco.common.errors import UserError
 from vfpilco.common.versions import computer, versions
 from vfpilco.data.watcher import Watcher
+from vfpilco.machines.load import as_task
 from vfpilco.storage.header import RunHeader, TaskDescription
+from vfpilco.storage.memory import Memory
 from vfpilco.storage.runfolder import RunFolder, check_free
-from vfpilco.storage.store import Store
 from vfpilco.tasks.plant import Plant
 from vfpilco.tasks.task import Task
 from vfpilco.trials.execute import connected
 from vfpilco.trials.learner import Learner
 from vfpilco.trials.options import differences, recorded_settings
 from vfpilco.trials.plan import Plan
-from vfpilco.trials.result import Result
+from vfpilco.trials.result import RunResult
 from vfpilco.trials.settings import Settings, default_settings
 
 
 def learn(
-    task: Task,
+    task: Task | str | Path,
     *,
     seed: int | None = None,
     trials: int | None = None,
@@ -34,22 +35,8 @@ def learn(
     watch: Watcher | None = None,
     settings: Settings | None = None,
     **changes: Any,
-) -> Result:
-    """Learn a task: explore, then repeat model learning, policy optimisation and execution.
-
-    The same seed on the same machine gives the same result, to the bit.
-
-    Args:
-        task: What to learn.
-        seed: Fixes all randomness; 0 if not given.
-        trials: How many policies to learn and execute; the task's own number if not given.
-        out: A folder for everything the run writes; nothing is written if not given.
-        resume: Continue the run in `out`, if there is one; it ends as if it had never been interrupted. What is not
-            given stays as it was; `trials` may be raised.
-        watch: Is informed about everything that happens.
-        settings: All settings; the defaults with the task's own changes if not given.
-        **changes: Single settings that differ from these, such as `state=VelocityFree(m_q=1)`, `kernel=SE()`,
-            `policy=RBF(100)` or `steps=300`; see `Settings`.
+) -> RunResult:
+    """Learn a task; `vfpilco.learn` has the same arguments, shows progress and returns a result with plots.
 
     Returns:
         Trials, results, the last policy and the model behind it.
@@ -57,23 +44,18 @@ def learn(
     Raises:
         UserError: If the task or a setting is wrong, before the plant moves.
         PlantError: If the plant fails; with `out` everything until then is kept and the run can be resumed.
-
-    Example:
-        >>> import vfpilco
-        >>> result = vfpilco.learn(vfpilco.task("cartpole"), trials=5, out="runs/first")  # doctest: +SKIP
-        >>> result.successes  # doctest: +SKIP
-        [False, False, True, True, True]
     """
     configure()
     if resume and out is None:
         raise UserError("To resume a run its folder is needed: name it with --out.")
+    task = as_task(task)
     task.check()
     watch = watch or Watcher()
     given = Given(seed, trials, settings, changes)
     if out is None:
         with connected(task) as plant:
-            return Learner(given.plan(task), plant, Store(), watch).run()
-    folder = RunFolder(out, task.settings, changes)
+            return Learner(given.plan(task), plant, Memory(), watch).run()
+    folder = RunFolder(out, task.settings, settings, changes)
     if resume and folder.begun:
         with folder.held(), connected(task) as plant:
             return reopen(task, plant, folder, watch, given).run()

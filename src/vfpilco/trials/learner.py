@@ -8,31 +8,51 @@ from functools import partial
 import jax
 import numpy as np
 
+from vfpilco.common import interrupts
 from vfpilco.data.failures import Interrupted, PlantError
 from vfpilco.data.trial import Trial
 from vfpilco.data.watcher import NoteKeeper, Watcher
-from vfpilco.model.dynamics import TrainingSet
+from vfpilco.model.dynamics import Dynamics, TrainingSet
 from vfpilco.model.fit import fit
 from vfpilco.model.model import Model
-from vfpilco.policy.base import Params, Policy
+from vfpilco.policy.base import Policy
 from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.policy.preparation import policy_inputs, reference_errors
 from vfpilco.recordings.trials import faults
-from vfpilco.rollout.optimise import Optimisation
+from vfpilco.rollout.optimise import FRESH, Optimisation
 from vfpilco.rollout.particles import Rollout, simulate
+from vfpilco.rollout.race import Start
+from vfpilco.state.base import State
 from vfpilco.storage.checkpoints import Checkpoints
 from vfpilco.storage.store import MODEL, PREDICTION, Store
+from vfpilco.tasks.exploration import Feedback
 from vfpilco.tasks.plant import EndsEarly, Plant
+from vfpilco.trials.choosing import (
+    JITTERS,
+    KERNELS,
+    MOST_POINTS,
+    Candidate,
+    Chosen,
+    can_jitter,
+    choose,
+    choose_memory,
+    with_jitter,
+)
 from vfpilco.trials.comparison import compare
 from vfpilco.trials.execute import Conditions, Controller, execute, trimmed
+from vfpilco.trials.exploring import enough, explorer
 from vfpilco.trials.journal import Journal
-from vfpilco.trials.plan import Plan
+from vfpilco.trials.plan import Plan, dynamics_of
 from vfpilco.trials.punctuality import Punctuality, timekeeper
 from vfpilco.trials.replay import difference
-from vfpilco.trials.result import Result
+from vfpilco.trials.result import RunResult
 
 PREDICTING = 200
 """The most particles that predict a trial: each carries a function of its own, which takes time."""
+
+
+STUCK = 0.95
+"""A trial without success that costs more than this fraction of the best one before it is no progress."""
 
 
 class Learner:
@@ -41,28 +61,25 @@ class Learner:
     def __init__(self, plan: Plan, plant: Plant | None, store: Store, watch: Watcher) -> None:
         plan.check(plant)
         self.plan, self.task, self.settings, self.plant, self.store = plan, plan.task, plan.settings, plant, store
-        self.journal = Journal(Result(plan), store, NoteKeeper(watch))
+        self.journal = Journal(RunResult(plan, store=store), store, NoteKeeper(watch))
         self.result, self.watch = self.journal.result, self.journal.watch
-        self.dynamics = plan.dynamics
-        self.kinds = tuple(self.dynamics.state.input_kinds())
         self.slew = self.settings.limits.slew_limit(self.task.machine.limits)
         self.key = jax.random.key(plan.seed)
+        self._memories: dict[int, tuple[State, str]] = {}
 
-    def run(self) -> Result:
+    def run(self) -> RunResult:
         """Explore, then learn, improve and execute until the last trial; what is done already is not repeated."""
         if not self.result.successes:
-            for i in range(len(self.result.explored), self.task.explorations):
-                self.explore(i)
+            while not enough(self.task, self.result.explored):
+                self.explore(len(self.result.explored))
         for trial in range(len(self.result.successes) + 1, self.plan.trials + 1):
             self.execute_policy(trial, *self.propose(trial))
         return self.result
 
     def propose(self, trial: int) -> tuple[LearnedPolicy, Rollout]:
         """The policy to be tried next, learned from all trials so far, and what is predicted of it."""
-        data = self.data()
-        before = None if self.result.policy is None else self.result.policy.params
-        model = self.learn_model(trial, data)
-        learned = self.update_policy(trial, model, before)
+        model = self.learn_model(trial)
+        learned = self.update_policy(trial, model)
         return learned, self.predict(trial, learned, model)
 
     # -- the phases ----------------------------------------------------------------------------------------------
@@ -70,38 +87,58 @@ class Learner:
     def explore(self, i: int) -> None:
         """Apply exploring inputs; the same seed gives the same ones to every method."""
         self.watch.phase(0, "exploring")
-        share, controller = self.settings.limits.gentle, self.task.explorer(self.plan.seed, i)
+        share, controller = self.settings.limits.gentle, explorer(self.task, self.plan.seed, i)
         explored = self.on_plant(0, lambda q: share * np.asarray(controller(q)))
         for fault in faults(explored, self.task):
             self.watch.note(f"CHECK THE MEASUREMENTS: {fault}")
         self.journal.record(explored, "explore")
 
-    def learn_model(self, trial: int, data: TrainingSet) -> Model:
-        """Model learning: one GP per joint on all data so far."""
+    def learn_model(self, trial: int) -> Model:
+        """Model learning: one GP per joint on all data so far, with the kernel and the noise that suit them best."""
         self.watch.phase(trial, "learning the model")
 
         def fitted() -> Model:
-            model = fit(
-                data,
-                kernel=self.settings.model.kernel,
-                kinds=self.kinds,
-                inducing=self.settings.model.inducing or None,
-                previous=self.result.model,
-                least_noise=self.dynamics.least_noise(),
-            )
-            for remark in model.remarks:
+            before, found = self.result.model, self.choose_model()
+            memory = () if self.memory is None or before is not None else (self._memory(len(self.result.explored))[1],)
+            same = before is not None and (before.kernel, before.jitter) == (found.model.kernel, found.model.jitter)
+            for remark in (*memory, *(() if same else found.reasons), *found.model.remarks):
                 self.watch.note(remark)
-            return model
+            return found.model
 
         self.result.model = model = self.journal.once(MODEL, trial, "model", fitted)
         return model
 
-    def update_policy(self, trial: int, model: Model, before: Params | None) -> LearnedPolicy:
+    def choose_model(self) -> Chosen:
+        """The model with the highest evidence; what is given by hand is not chosen."""
+        previous, model = self.result.model, self.settings.model
+        kernel = model.kernel or (KERNELS[0] if previous is None else previous.kernel)
+        first = Candidate(self.dynamics, kernel, 0.0 if previous is None else previous.jitter)
+        capacity = self.plan.capacity(self.result.explored)
+
+        def fit_one(candidate: Candidate) -> Model:
+            interrupts.check()
+            known = previous is not None and previous.kernel == candidate.kernel
+            fitted = fit(
+                candidate.dynamics.training_sets(self.result.trials, capacity),
+                kernel=candidate.kernel,
+                kinds=tuple(candidate.dynamics.state.input_kinds()),
+                inducing=model.inducing,
+                previous=previous if known else None,
+                least_noise=candidate.dynamics.least_noise(),
+            )
+            return dataclasses.replace(fitted, jitter=candidate.jitter)
+
+        few = len(self.data().x) <= MOST_POINTS
+        kernels = KERNELS if few and model.kernel is None else ()
+        jitters = JITTERS if few and can_jitter(self.plan.dynamics) else ()
+        return choose(first, kernels, jitters, self.task.machine, fit_one)
+
+    def update_policy(self, trial: int, model: Model) -> LearnedPolicy:
         """Policy update: gradient steps on the particles' expected cost."""
         self.watch.phase(trial, "optimising the policy")
         found = self.store.load_policy(trial)
         if found is None:
-            learned = self.improve_policy(trial, model, before)
+            learned = self.improve_policy(trial, model)
         else:
             learned, notes = found
             self.store.remove_checkpoint()
@@ -109,7 +146,7 @@ class Learner:
         self.result.policy = learned
         return learned
 
-    def improve_policy(self, trial: int, model: Model, before: Params | None) -> LearnedPolicy:
+    def improve_policy(self, trial: int, model: Model) -> LearnedPolicy:
         """Optimise from the last checkpoint on, and keep the policy."""
         policy, settings = self.policy_of(trial), self.settings.optimiser
         checkpoints = Checkpoints(self.store, trial, self.watch)
@@ -124,12 +161,19 @@ class Learner:
             model.posterior.cast(precision),
             dataclasses.replace(settings, precision=precision),  # pyright: ignore[reportArgumentType]
             self.key_for(trial, 0),
-            before,
+            self.starts(policy),
             lambda params: policy.learning_rates(params, limits, errors),
         )
         with self.journal.timed(trial, "policy"):
             now = checkpoints.restore(optimisation.start(), settings.shards)
             found = optimisation.run(self.watch, now, checkpoints)
+        if not settings.gradient_decay:
+            self.watch.note(f"Chosen: {found.chosen}.")
+        if self.stuck:
+            self.watch.note(
+                f"There is no success yet, and the last trial was hardly better than those before it: a new policy was "
+                f"tried beside the known ones, and the optimisation continued from {found.start.name}."
+            )
         learned = LearnedPolicy(self.dynamics.state, policy, found.params, self.task.reference, self.slew)
         self.store.save_policy(trial, learned, found.costs, checkpoints.notes)
         self.store.remove_checkpoint()
@@ -158,7 +202,8 @@ class Learner:
         """Record the execution of a policy, with what was predicted of it."""
         model = self.result.model
         assert model is not None
-        compared = compare(self.task, executed, predicted, model, self.dynamics, self.data(), self.watch.note)
+        note = self.watch.note if self.settings.model.inducing else None
+        compared = compare(self.task, executed, predicted, model, self.dynamics, self.data(), note)
         self.journal.record(executed, "policy", trial, compared, predicted)
 
     def ingest(self, trial: Trial) -> None:
@@ -189,6 +234,33 @@ class Learner:
 
     # -- what they need ------------------------------------------------------------------------------------------
 
+    @property
+    def dynamics(self) -> Dynamics:
+        """What the GPs learn, with the timing jitter that the last model found."""
+        model, dynamics = self.result.model, dynamics_of(self.settings, self.task.machine, self.memory)
+        if model is None or not model.jitter:
+            return dynamics
+        sensor = with_jitter(dynamics.sensor, self.task.machine, model.jitter)
+        return dataclasses.replace(dynamics, sensor=sensor)
+
+    @property
+    def memory(self) -> State | None:
+        """The state that suits the delay of the machine, found in the explorations; None if it is given by hand."""
+        if self.settings.state is not None or not self.result.explored:
+            return None
+        return self._memory(len(self.result.explored))[0]
+
+    def _memory(self, explorations: int) -> tuple[State, str]:
+        """What was chosen from so many explorations, and why."""
+        if explorations not in self._memories:
+            self._memories[explorations] = choose_memory(self.result.explored, self.task.machine, self._explores_openly)
+        return self._memories[explorations]
+
+    @property
+    def _explores_openly(self) -> bool:
+        """Whether exploring inputs depend on no measurement; of trials executed elsewhere that is unknown."""
+        return self.plant is not None and not isinstance(self.task.exploration, Feedback)
+
     def data(self) -> TrainingSet:
         """The training set of all trials so far."""
         return self.dynamics.training_sets(self.result.trials, self.plan.capacity(self.result.explored))
@@ -199,6 +271,25 @@ class Learner:
         share = self.settings.limits.share(trial)
         limits = tuple(share * limit for limit in inputs.limits)
         return self.settings.policy.bind(dataclasses.replace(inputs, limits=limits))
+
+    def starts(self, policy: Policy) -> tuple[Start, ...]:
+        """The policies that the next one may start from: the last one, the best one, and a new one if it is stuck."""
+        last, best = self.result.policy, self.result.best
+        shapes = {name: np.shape(value) for name, value in policy.init(self.key).items()}
+        known = [
+            Start(name, learned.params)
+            for name, learned in (("the last policy", last), ("the best policy so far", best))
+            if learned is not None and {n: v.shape for n, v in learned.params.items()} == shapes
+        ]
+        if last is best:
+            known = known[:1]
+        return (*known, *(() if known and not self.stuck else (FRESH,)))
+
+    @property
+    def stuck(self) -> bool:
+        """Whether there was no success yet and the last trial was hardly better than those before it."""
+        *earlier, last = self.result.costs or [0.0]
+        return bool(earlier) and not any(self.result.successes) and last > STUCK * min(earlier)
 
     def key_for(self, trial: int, purpose: int) -> jax.Array:
         """A separate random key for everything that a trial draws."""

@@ -37,25 +37,29 @@ class ComponentOptions:
 
     method: Literal["vf", "pms", "full-state"] = "vf"
     """VF-MC-PILCO; or a baseline: MC-PILCO4PMS with filters, or MC-PILCO with the true state of a simulated plant."""
-    m_q: int = 2
-    """Position memory: how many past positions the GPs and the policy see."""
-    m_u: int = 1
-    """Control memory: how many past inputs the GPs see."""
+    m_q: int | None = None
+    """Position memory: how many past positions the GPs and the policy see; 2 if not given."""
+    m_u: int | None = None
+    """Control memory: how many past inputs the GPs see; if no memory is given, chosen by the delay of the machine."""
+    policy_m_u: int = 0
+    """How many past inputs the policy sees, at most m_u; on a machine with a delay those still on their way."""
     encoding: Literal["differences", "positions"] = "differences"
     """Past positions as consecutive differences, or the positions themselves ("naive" in the paper)."""
-    kernel: str = "se * poly1(rates, inputs)"
-    """Covariance function of the GPs; `se`, one lengthscale per input, is the paper's."""
+    kernel: str = "auto"
+    """Covariance function of the GPs, such as `se * poly1(rates, inputs)`; auto: chosen from the data. `se`, one
+    lengthscale per input, is the paper's."""
     prior_mean: Literal["zero", "constant-velocity"] = "constant-velocity"
     """What the GPs expect before seeing data: no movement, or the last movement again."""
     noise: Literal["white", "correlated"] = "correlated"
     """Noise of the GPs' targets: independent, or made of the measurement errors that targets share."""
-    inducing: int = 128
-    """Inducing points of the GP posterior, if the last trial has more training points than this; 0: always exact."""
+    inducing: int | None = None
+    """Inducing points of the GP posterior, if the last trial has more training points; 0: always exact; if not given
+    128, 256 or 512, the least that loses next to nothing."""
     sensor: str = "task"
     """The sensor: that of the task, or `noise:STD,STD,…` or `step:STEP,STEP,…`, a number for every position."""
     jitter: float | None = None
     """Standard deviation of the sampling instants, s; that of the task's sensor if not given."""
-    policy: Literal["rbf", "linear-rbf", "mlp"] = "rbf"
+    policy: Literal["rbf", "linear-rbf", "mlp"] = "linear-rbf"
     """RBF network, one with additional linear feedback, or a small neural network."""
     basis_functions: int = 200
     """Basis functions of an RBF network, or units per hidden layer of the neural network."""
@@ -89,7 +93,10 @@ class Options(InputLimits, OptimiserSettings, ComponentOptions):  # the last one
         return Settings(
             state=self._state(),
             model=ModelSettings(
-                parse(self.kernel), PRIOR_MEANS[self.prior_mean](), NOISES[self.noise](), self.inducing
+                kernel=None if self.kernel == "auto" else parse(self.kernel),
+                prior_mean=PRIOR_MEANS[self.prior_mean](),
+                noise=NOISES[self.noise](),
+                inducing=self.inducing,
             ),
             policy=POLICIES[self.policy](**size),
             optimiser=_part(self, OptimiserSettings),
@@ -97,14 +104,17 @@ class Options(InputLimits, OptimiserSettings, ComponentOptions):  # the last one
             sensor=None if sensor == machine.sensor else sensor,
         )
 
-    def _state(self) -> State:
+    def _state(self) -> State | None:
         if self.method == "full-state":
             return FullState()
         if self.method == "pms":
             values = {"low-pass": self.cutoff, "kalman": self.acceleration}
             online, offline = (FILTERS[name](values[name]) for name in (self.online, self.offline))
             return Filtered(online, offline)
-        return VelocityFree(self.m_q, self.m_u, self.encoding)
+        if (self.m_q, self.m_u, self.encoding, self.policy_m_u) == (None, None, "differences", 0):
+            return None
+        m_q, m_u = 2 if self.m_q is None else self.m_q, 1 if self.m_u is None else self.m_u
+        return VelocityFree(m_q, m_u, self.encoding, self.policy_m_u)
 
     def _sensor(self, machine: Machine, own: Sensor | None = None) -> Sensor:
         """The sensor; `own` is the one that "task" means, that of the machine if not given."""
@@ -136,7 +146,7 @@ def options_of(settings: Settings, machine: Machine) -> dict[str, Any]:
     }
     model = settings.model
     named = {
-        "kernel": to_text(model.kernel),
+        "kernel": "auto" if model.kernel is None else to_text(model.kernel),
         "prior_mean": _name(PRIOR_MEANS, model.prior_mean),
         "noise": _name(NOISES, model.noise),
         "inducing": model.inducing,
@@ -148,9 +158,11 @@ def options_of(settings: Settings, machine: Machine) -> dict[str, Any]:
     return {**found, **{name: value for name, value in named.items() if value is not None}}
 
 
-def _state_options(state: State) -> dict[str, Any]:
+def _state_options(state: State | None) -> dict[str, Any]:
+    if state is None:
+        return {"method": "vf"}
     if type(state) is VelocityFree:
-        return {"method": "vf", "m_q": state.m_q, "m_u": state.m_u, "encoding": state.encoding}
+        return {"method": "vf", **{name: getattr(state, name) for name in ("m_q", "m_u", "policy_m_u", "encoding")}}
     if type(state) is FullState:
         return {"method": "full-state"}
     if type(state) is not Filtered:
@@ -175,7 +187,8 @@ def _sensor_options(sensor: Sensor | None, machine: Machine) -> dict[str, Any]:
 
 
 COMPONENTS = {
-    **dict.fromkeys(("method", "m_q", "m_u", "encoding", "online", "offline", "cutoff", "acceleration"), "state"),
+    **dict.fromkeys(("method", "m_q", "m_u", "policy_m_u", "encoding"), "state"),
+    **dict.fromkeys(("online", "offline", "cutoff", "acceleration"), "state"),
     **dict.fromkeys(("policy", "basis_functions"), "policy"),
     **dict.fromkeys(("sensor", "jitter"), "sensor"),
 }
@@ -267,12 +280,16 @@ def sensor_text(sensor: Sensor) -> str | None:
 
 RENAMED = {"inputs": "encoding", "credit": "gradient_decay", "settled": "tolerance"}
 """Names of format 3, and what they are called now."""
+FORMAT_3 = {
+    **{"m_q": 2, "m_u": 1, "kernel": "se", "noise": "white", "inducing": 128, "jitter": 0.0},
+    **{"policy": "rbf", "gradient_decay": 1.0, "clip": 0.0},
+}
+"""What a run of format 3 did where it does not say: nothing was chosen from the data, and gradients were exact."""
 
 
 def settings_of_format_3(flat: Mapping[str, Any], machine: Machine) -> Settings:
     """The settings of a run of format 3; it may be older than some of them."""
-    known = {"noise": "white", "gradient_decay": 1.0, "jitter": 0.0}
-    known |= {RENAMED.get(name, name): value for name, value in flat.items()}
+    known: dict[str, Any] = {**FORMAT_3, **{RENAMED.get(name, name): value for name, value in flat.items()}}
     known.pop("persistence", None)
     if known.get("encoding") == "naive":
         known["encoding"] = "positions"

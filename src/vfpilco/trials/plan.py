@@ -12,11 +12,13 @@ from vfpilco.common.memory import available_memory
 from vfpilco.common.versions import computer, versions
 from vfpilco.data.trial import Trial
 from vfpilco.model.dynamics import Dynamics
+from vfpilco.model.inducing import SIZES
 from vfpilco.model.kernels import GPInputs
 from vfpilco.policy.base import Policy
 from vfpilco.rollout.draws import Independent, OneFunction
 from vfpilco.rollout.particles import Simulator
-from vfpilco.state.base import Signals
+from vfpilco.state.base import Signals, State
+from vfpilco.state.window import VelocityFree
 from vfpilco.storage.header import RunHeader, TaskDescription
 from vfpilco.tasks.machine import Machine
 from vfpilco.tasks.plant import KnowsPositions, KnowsVelocities, Plant
@@ -25,7 +27,7 @@ from vfpilco.tasks.task import Task
 from vfpilco.trials.settings import Settings, default_settings
 
 MOST_POINTS = 10_000
-"""Training points beyond which a fit would take hours and tens of gigabytes."""
+"""The most training points that can be learned from."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,15 @@ class Plan:
         """Raise a `UserError` if the run cannot work, before the plant moves."""
         check_integer("trials", self.trials, 1)
         check_integer("seed", self.seed, 0, 2**63 - 1)
-        state, horizon = self.settings.state, self.task.horizon
+        state, horizon = self.dynamics.state, self.task.horizon
         if state.longest_memory >= horizon - 1:
-            raise UserError(f"The memory of {state} does not fit in a trial of {horizon} samples: shorten it.")
+            shown = self.settings.state or VelocityFree()
+            raise UserError(f"The memory of {shown} does not fit in a trial of {horizon} samples: shorten it.")
         kinds = tuple(self.dynamics.state.input_kinds())
         ones = np.ones(len(kinds))
-        self.settings.model.kernel.hyperprior(GPInputs(kinds, ones, ones))  # a kernel that does not fit is refused
+        kernel = self.settings.model.kernel
+        if kernel is not None:
+            kernel.hyperprior(GPInputs(kinds, ones, ones))  # one that does not fit is refused
         self._check_memory(len(kinds))
         knows = isinstance(plant, KnowsPositions) and isinstance(plant, KnowsVelocities)
         if plant is not None and state.full_state and not knows:
@@ -58,7 +63,8 @@ class Plan:
     def _check_memory(self, features: int) -> None:
         """Refuse particles that do not fit in memory: their states at every sample, and kernels for the gradient."""
         rows, optimiser = self.capacity([]), self.settings.optimiser
-        points = min(rows, self.settings.model.inducing or rows)
+        inducing = self.settings.model.inducing
+        points = min(rows, SIZES[0] if inducing is None else inducing or rows)
         machine = self.task.machine
         numbers = (self.task.horizon + 1) * (features + len(machine.columns)) + 2 * len(machine.positions) * points
         needed, available = 4 * optimiser.particles * numbers, available_memory()
@@ -97,8 +103,10 @@ class Plan:
 
     def capacity(self, explored: list[Trial]) -> int:
         """The size that the training set has in the last trial; arrays are padded to it from the first one on."""
-        trials = self.trials - 1 + max(self.task.explorations, len(explored))
-        rows = trials * self.dynamics.state.rows(self.task.horizon)
+        state = self.dynamics.state
+        full = state.rows(self.task.horizon)
+        exploring = sum(max(state.rows(trial.steps), 0) for trial in explored)
+        rows = (self.trials - 1) * full + max(self.task.explorations * full, exploring)
         if rows > MOST_POINTS:
             raise UserError(
                 f"{self.trials} trials of {self.task.horizon} samples would be {rows} training points, and at most "
@@ -121,11 +129,13 @@ class Plan:
             summary=self.task.summary,
             measures={measure.name: measure.unit for measure in self.task.measures},
             defaults=default_settings(self.task).described(),
+            target=None if self.task.target is None else list(self.task.target),
             drawing=self.task.machine.drawing.name,
         )
 
 
-def dynamics_of(settings: Settings, machine: Machine) -> Dynamics:
-    """What the GPs learn of a machine."""
+def dynamics_of(settings: Settings, machine: Machine, state: State | None = None) -> Dynamics:
+    """What the GPs learn of a machine; `state` is the one that was chosen, if the settings leave it open."""
     sensor, model = settings.sensor or machine.sensor, settings.model
-    return Dynamics(settings.state.bind(Signals.of(machine, sensor)), model.prior_mean, model.noise, sensor)
+    state = state or settings.state or VelocityFree()
+    return Dynamics(state.bind(Signals.of(machine, sensor)), model.prior_mean, model.noise, sensor)

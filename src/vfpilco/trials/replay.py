@@ -24,10 +24,8 @@ def difference(policy: LearnedPolicy, trial: Trial, limits: np.ndarray) -> str:
     """
     if policy.measures != trial.q.shape[1] or trial.steps < 3:
         return ""
-    policy.reset()
-    expected = np.array([policy(measured) for measured in trial.q[:-1]]) / limits
-    policy.reset()
-    logged = trial.u / limits
+    q, logged = trial.q[:-1], trial.u / limits
+    expected = policy.replay(q, trial.u) / limits
     if _fits(logged, expected):
         return ""
     error = np.abs(logged - expected)
@@ -36,9 +34,10 @@ def difference(policy: LearnedPolicy, trial: Trial, limits: np.ndarray) -> str:
         "the logged inputs are not those that the policy computes from the logged positions: they differ by "
         f"{_rms(error):.0%} of u_max (rms), most at sample {sample} with {error.max():.0%}."
     )
-    if _fits(logged[1:], expected[:-1]):
+    if _fits(logged[1:], policy.replay(q[:-1], trial.u[1:]) / limits):
         return f"{found} They fit one line later: if they were logged one line late, move them up by one line."
-    if _fits(logged[:-1], expected[1:]):
+    unknown = np.full((1, len(limits)), np.nan)  # the first inputs are not in the log then
+    if _fits(logged[:-1], policy.replay(q, np.concatenate([unknown, trial.u[:-1]]))[1:] / limits):
         return f"{found} They fit one line earlier: if they were logged one line early, move them down by one line."
     return f"{found} Check that the machine ran this policy, in the units of the task, and that all digits were logged."
 

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
+from vfpilco.common.errors import UserError
 from vfpilco.data.results import TrialResult
 from vfpilco.data.trial import Trial
 from vfpilco.model.model import Model
 from vfpilco.policy.learned import LearnedPolicy
+from vfpilco.storage.store import Store
 from vfpilco.tasks.task import Task
+from vfpilco.trials import summary
 from vfpilco.trials.plan import Plan
 from vfpilco.trials.settings import Settings
 
 
-@dataclass
-class Result:
-    """What a run has learned so far.
-
-    Example:
-        >>> import vfpilco
-        >>> result = vfpilco.learn(vfpilco.task("cartpole"), seed=0)  # doctest: +SKIP
-        >>> result.successes  # doctest: +SKIP
-        [False, False, True, True, True]
-    """
+@dataclass(repr=False)
+class RunResult:
+    """What a run has learned so far; it prints as a table of its trials."""
 
     plan: Plan
     """Task, settings, seed and number of trials."""
@@ -34,6 +31,10 @@ class Result:
     """The last policy."""
     model: Model | None = None
     """The model behind it."""
+    best: LearnedPolicy | None = None
+    """The policy of the trial with the lowest cost so far."""
+    store: Store = field(default_factory=Store, kw_only=True)
+    """Where everything else is kept: a run folder, or memory."""
 
     @property
     def task(self) -> Task:
@@ -56,6 +57,29 @@ class Result:
         return [row.success for row in self.rows if row.kind == "policy"]
 
     @property
+    def costs(self) -> list[float]:
+        """The real cost of each policy's trial, trial 1 first."""
+        return [row.cost for row in self.rows if row.kind == "policy"]
+
+    @property
     def explored(self) -> list[Trial]:
         """The trials without a policy."""
         return [trial for trial, row in zip(self.trials, self.rows, strict=False) if row.kind == "explore"]
+
+    def to_dataframe(self) -> Any:
+        """The trials as a pandas DataFrame, a row each; the task's measures are columns of their own.
+
+        Raises:
+            UserError: If pandas is not installed.
+        """
+        try:
+            import pandas  # pyright: ignore[reportMissingImports]
+        except ImportError as error:
+            raise UserError("A DataFrame needs pandas: pip install pandas.") from error
+        return pandas.DataFrame([summary.record(row) for row in self.rows])
+
+    def __repr__(self) -> str:
+        return summary.text(self.task.name, self.seed, self.rows)
+
+    def _repr_html_(self) -> str:
+        return summary.html(self.task.name, self.seed, self.rows)

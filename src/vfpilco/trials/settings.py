@@ -11,13 +11,13 @@ from vfpilco.common.checks import check_integer
 from vfpilco.common.components import classes, describe, rebuild
 from vfpilco.common.errors import DATA_ERRORS, UserError, unknown
 from vfpilco.model.files import KERNELS
-from vfpilco.model.kernels import SE, Kernel, Poly
+from vfpilco.model.kernels import Kernel
 from vfpilco.model.noise import CorrelatedNoise, NoiseModel, WhiteNoise
 from vfpilco.model.prior_mean import ConstantVelocity, PriorMean, ZeroMean
 from vfpilco.policy.base import Policy
 from vfpilco.policy.learned import COMPONENTS
 from vfpilco.policy.limits import InputLimits
-from vfpilco.policy.rbf import RBF
+from vfpilco.policy.rbf import LinearRBF
 from vfpilco.rollout.settings import OptimiserSettings
 from vfpilco.state.base import State
 from vfpilco.state.window import VelocityFree
@@ -29,16 +29,20 @@ from vfpilco.tasks.task import Task
 class ModelSettings:
     """What the GPs are."""
 
-    kernel: Kernel = field(default_factory=lambda: SE() * Poly(1, on=("rates", "inputs")))
-    """Covariance function; `SE()`, one lengthscale per input, is the paper's."""
+    kernel: Kernel | None = None
+    """Covariance function, such as `SE() * Poly(1, on=("rates", "inputs"))`; chosen from the data if None. `SE()`, one
+    lengthscale per input, is the paper's."""
     prior_mean: PriorMean = field(default_factory=ConstantVelocity)
     """What the GPs expect before seeing data: the last movement again, or no movement (`ZeroMean`, the paper's)."""
     noise: NoiseModel = field(default_factory=CorrelatedNoise)
     """Noise of the targets: made of the measurement errors that they share, or independent (`WhiteNoise`)."""
-    inducing: int = 128
-    """Inducing points of the GP posterior, if the last trial has more training points than this; 0: always exact."""
+    inducing: int | None = None
+    """Inducing points of the GP posterior, if the last trial has more training points; 0: always exact; None: 128, 256
+    or 512, the least that loses next to nothing."""
 
     def __post_init__(self) -> None:
+        if self.inducing is None:
+            return
         check_integer("inducing", self.inducing, 0)
         if 0 < self.inducing < 8:
             raise UserError(f"inducing must be 0 (always exact) or at least 8, got {self.inducing}.")
@@ -55,12 +59,13 @@ class Settings:
         VelocityFree(m_q=1, m_u=1, encoding='differences')
     """
 
-    state: State = field(default_factory=VelocityFree)
-    """The state representation: `VelocityFree`, or a baseline, `Filtered` (MC-PILCO4PMS) or `FullState` (MC-PILCO)."""
+    state: State | None = None
+    """The state representation: `VelocityFree`, or a baseline, `Filtered` (MC-PILCO4PMS) or `FullState` (MC-PILCO); if
+    None, `VelocityFree` with memories that are chosen from the data."""
     model: ModelSettings = field(default_factory=ModelSettings)
     """What the GPs are."""
-    policy: Policy = field(default_factory=RBF)
-    """The policy: `RBF`, `LinearRBF`, `MLP`, or one of your own."""
+    policy: Policy = field(default_factory=LinearRBF)
+    """The policy: `LinearRBF`, `RBF` (the paper's), `MLP`, or one of your own."""
     optimiser: OptimiserSettings = field(default_factory=OptimiserSettings)
     """How the policy is optimised."""
     limits: InputLimits = field(default_factory=InputLimits)
@@ -74,21 +79,28 @@ class Settings:
         Raises:
             UserError: If there is no setting of that name.
         """
-        settings = self
-        for name, value in changes.items():
-            settings = settings._with(name, value)
-        return settings
-
-    def _with(self, name: str, value: Any) -> Settings:
         own = {f.name for f in dataclasses.fields(self)}
-        if name in own:
-            return dataclasses.replace(self, **{name: value})
+        settings = dataclasses.replace(self, **{name: value for name, value in changes.items() if name in own})
+        groups: dict[str, dict[str, Any]] = {}  # the changes of a group belong together: m_u bounds policy_m_u
+        for name in [name for name in changes if name not in own]:
+            groups.setdefault(settings._group(name), {})[name] = changes[name]
+        parts = {group: dataclasses.replace(settings._part(group), **some) for group, some in groups.items()}
+        return dataclasses.replace(settings, **parts)
+
+    def _group(self, name: str) -> str:
+        """The group that has a single setting of this name."""
+        own = {f.name for f in dataclasses.fields(self)}
         # A component of the user's own may have a field of the same name as a setting: it comes last.
         for group in sorted(own, key=lambda group: (group in ("state", "policy", "sensor"), group)):
-            part = getattr(self, group)
+            part = self._part(group)
             if dataclasses.is_dataclass(part) and name in _public(part):
-                return dataclasses.replace(self, **{group: dataclasses.replace(part, **{name: value})})  # pyright: ignore
+                return group
         raise unknown("setting", name, [*own, *self.flat()])
+
+    def _part(self, group: str) -> Any:
+        """The group or component of that name; where it is chosen from the data, the one that is changed by hand."""
+        part = getattr(self, group)
+        return VelocityFree() if group == "state" and part is None else part
 
     def flat(self) -> dict[str, Any]:
         """Every single setting by name; components such as kernel and policy are one each."""

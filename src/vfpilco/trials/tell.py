@@ -14,6 +14,7 @@ from vfpilco.common.errors import UserError
 from vfpilco.data.results import CostBand
 from vfpilco.data.trial import Trial
 from vfpilco.data.watcher import Watcher
+from vfpilco.machines.load import as_task
 from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.storage.header import RunHeader
 from vfpilco.storage.runfolder import RunFolder
@@ -22,13 +23,13 @@ from vfpilco.trials.comparison import cost_band, success_chance
 from vfpilco.trials.learn import Given, begin, planned, reopen
 from vfpilco.trials.learner import Learner
 from vfpilco.trials.options import differences
-from vfpilco.trials.result import Result
+from vfpilco.trials.result import RunResult
 from vfpilco.trials.settings import Settings
 
 
 def tell(
     run: str | Path,
-    task: Task,
+    task: Task | str | Path,
     trials: Sequence[Trial],
     *,
     names: Sequence[object] = (),
@@ -36,7 +37,7 @@ def tell(
     watch: Watcher | None = None,
     settings: Settings | None = None,
     **changes: Any,
-) -> Result:
+) -> RunResult:
     """Add logged trials to a run, which is started if there is none.
 
     The first trial after `ask` is that policy's, and a note warns if its inputs are not; all others count as
@@ -44,7 +45,7 @@ def tell(
 
     Args:
         run: The run folder.
-        task: The task.
+        task: The task, its name or its file.
         trials: The logged trials, in the order in which they were executed.
         names: What to call the trials in messages.
         seed: Fixes all randomness of a new run.
@@ -64,10 +65,11 @@ def tell(
         >>> vfpilco.tell("runs/bench", task, [trial])  # doctest: +SKIP
     """
     configure()
+    task = as_task(task)
     task.check()
     if not trials:
         raise UserError("There is no trial to add: give at least one.")
-    folder, watch = RunFolder(run, task.settings, changes), watch or Watcher()
+    folder, watch = RunFolder(run, task.settings, settings, changes), watch or Watcher()
     given = Given(seed, None, settings, changes)
     with folder.held():
         new, recorded = not folder.begun, len(folder.results())
@@ -109,7 +111,12 @@ class Asked(NamedTuple):
 
 
 def ask(
-    run: str | Path, task: Task, *, watch: Watcher | None = None, settings: Settings | None = None, **changes: Any
+    run: str | Path,
+    task: Task | str | Path,
+    *,
+    watch: Watcher | None = None,
+    settings: Settings | None = None,
+    **changes: Any,
 ) -> Asked:
     """Learn from all trials that were added to a run: the policy for the next trial.
 
@@ -117,7 +124,7 @@ def ask(
 
     Args:
         run: The run folder.
-        task: The task.
+        task: The task, its name or its file.
         watch: Is informed about everything that happens.
         settings: All settings; they may change until the first policy.
         **changes: Single settings, as for `learn`; likewise.
@@ -134,7 +141,8 @@ def ask(
         array([-1.69])
     """
     configure()
-    folder, watch = RunFolder(run, task.settings, changes), watch or Watcher()
+    task = as_task(task)
+    folder, watch = RunFolder(run, task.settings, settings, changes), watch or Watcher()
     task.check()
     header = folder.header()
     with folder.held():

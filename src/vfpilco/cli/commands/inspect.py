@@ -23,6 +23,7 @@ from vfpilco.recordings.inspection import inspect_recordings
 from vfpilco.recordings.logs import Recording, read_recordings, refuse
 from vfpilco.recordings.picture import draw_inspection
 from vfpilco.recordings.report import as_json, say
+from vfpilco.state.window import VelocityFree
 from vfpilco.trials.settings import default_settings
 
 
@@ -86,7 +87,7 @@ def _channels(args: Arguments) -> tuple[Channels, str]:
         if any(given):
             raise UserError("The task names the columns: leave out --positions, --inputs and --angles.")
         task = load(args.task)
-        channels = Channels.of(task, default_settings(task).state.longest_memory)
+        channels = Channels.of(task, (default_settings(task).state or VelocityFree()).longest_memory)
         return (channels if interval is None else dataclasses.replace(channels, sampling_time=interval)), ""
     log = renamed(read_file(args.files[0]), renaming(args.columns))
     channels = dataclasses.replace(guess(log.numeric_names, *given), sampling_time=interval)

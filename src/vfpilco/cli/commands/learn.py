@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from rich.console import Console
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
+from vfpilco.cli.advice import next_steps
 from vfpilco.cli.display import Display
 from vfpilco.cli.dryrun import show_dry_run
 from vfpilco.cli.options import inspected_settings, parse_with_options, parse_without_options
@@ -58,7 +59,7 @@ class Arguments:
     """Before every trial wait for a person to put the machine in its start and press Enter."""
     resume: bool = False
     """Continue the run in --out, if there is one; what is not given stays the same, and --trials may be raised."""
-    report: Annotated[bool, arg(help_behavior_hint="")] = True
+    report: bool = True
     """Do not write report.html, the page that shows what was learned; --quiet does not write it either."""
     open: bool = False
     """Open that page in the browser immediately, and update it while the run learns."""
@@ -101,7 +102,7 @@ def run(argv: list[str]) -> None:
     if args.json:
         print(json.dumps(done.to_json(out, display.notes)))
     elif not args.quiet:
-        done.show(console, out)
+        done.show(console, out, [] if done.solved else next_steps(done.result, [args.task, *plant_flags(args)], out))
 
 
 def understand(argv: list[str]) -> Request:
@@ -174,10 +175,12 @@ def following(args: Arguments, task: Task, out: Path, display: Display) -> Itera
 
 def resume_command(args: Arguments, out: Path) -> str:
     """The command that resumes a run that was stopped."""
-    command = [*program(), "learn", args.task, "--out", str(out), "--resume"]
-    command += ["--plant", args.plant] if args.plant else []
-    command += ["--wait"] if args.wait else []
-    return shlex.join(command)
+    return shlex.join([*program(), "learn", args.task, "--out", str(out), "--resume", *plant_flags(args)])
+
+
+def plant_flags(args: Arguments) -> list[str]:
+    """The flags that say how the machine is driven."""
+    return [*(["--plant", args.plant] if args.plant else []), *(["--wait"] if args.wait else [])]
 
 
 def kept_samples(error: PlantError) -> str:

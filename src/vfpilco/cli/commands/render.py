@@ -10,9 +10,10 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from vfpilco.cli.arguments import parse
+from vfpilco.cli.display import FilmProgress
 from vfpilco.common.checks import check_integer
 from vfpilco.common.errors import UserError
-from vfpilco.report.movie import render
+from vfpilco.report.movie import check_kind, film_of_run, render
 from vfpilco.report.picture import policy_row
 from vfpilco.report.source import Source, task_if_any
 from vfpilco.storage.runfolder import RunFolder
@@ -52,5 +53,8 @@ def run(argv: list[str]) -> None:
     source = Source(folder, task)
     if not source.results:
         raise UserError(f"{args.run} has no trial yet: learn first.")
-    written = render(source, index, args.out, predicted=args.predicted, fps=args.fps, speed=args.speed)
+    check_kind(args.out)
+    film = film_of_run(source, index, args.predicted)
+    with FilmProgress(quiet=args.json) as drawn:
+        written = render(film, args.out, fps=args.fps, speed=args.speed, progress=drawn)
     print(json.dumps({"rendered": str(written)}) if args.json else f"rendered  {written}")

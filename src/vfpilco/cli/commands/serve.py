@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from vfpilco.common.errors import UserError
 from vfpilco.data.failures import NotStopped
 from vfpilco.machines.load import load
 from vfpilco.plants.serve import Unstoppable, place, serve
+from vfpilco.tasks.realtime import RealTime
 from vfpilco.trials.execute import connect
 
 
@@ -40,6 +42,7 @@ def run(argv: list[str]) -> None:
     except ValueError:
         raise UserError(f"An address has the form host:port, got {args.address!r}: give one like that.") from None
     plant, machine = connect(task), task.machine
+    rules = machine.realtime or RealTime(step_timeout=math.inf, reset_timeout=math.inf)
     try:
         serve(
             plant,
@@ -50,6 +53,8 @@ def run(argv: list[str]) -> None:
             address=args.address,
             patience=args.patience,
             realtime=args.realtime,
+            step_timeout=rules.step_timeout,
+            reset_timeout=rules.reset_timeout,
         )
     except Unstoppable as problem:
         raise NotStopped(f"{problem}.") from problem

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
-from vfpilco.cli.arguments import parse, wants_help
+from vfpilco.cli.arguments import HELP, parse, wants_help
 from vfpilco.cli.columns import renaming
 from vfpilco.cli.options import parse_with_options, parse_without_options
 from vfpilco.cli.outputs import row_to_json
@@ -22,6 +22,7 @@ from vfpilco.machines.load import load
 from vfpilco.machines.runs import task_of
 from vfpilco.recordings.channels import Channels
 from vfpilco.recordings.logs import read_recordings, trial_of
+from vfpilco.state.window import VelocityFree
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.tasks.task import Task
 from vfpilco.trials.learn import planned
@@ -61,9 +62,9 @@ class PrintedNotes(Watcher):
 def run(argv: list[str]) -> None:
     """`vfpilco tell RUN --task my_rig.py trial.csv …`."""
     if wants_help(argv):
-        parse(Arguments, ["--help"], "tell", settings=Options())
+        parse(Arguments, [word for word in argv if word in HELP], "tell", settings=Options())
     args, task, settings = understand(argv)
-    channels, columns = Channels.of(task, settings.state.longest_memory), renaming(args.columns)
+    channels, columns = Channels.of(task, (settings.state or VelocityFree()).longest_memory), renaming(args.columns)
     recordings = [
         recording for file in args.files for recording in read_recordings(file, channels, columns, split=args.split)
     ]

@@ -72,11 +72,11 @@ void loop() {
   measure(q);
   next();
   while ((int32_t)(now - due) >= 0) {  // a sample was missed: without it differences of positions are wrong velocities
-    ${prefix}_real invalid[${PREFIX}_MEASURES];
+    ${prefix}_real invalid[${PREFIX}_MEASURES]$unused;
     for (int i = 0; i < ${PREFIX}_MEASURES; i++) {
       invalid[i] = NAN;
     }
-    ${prefix}_step(&policy, invalid, u);
+    ${prefix}_step(&policy, invalid, $into);$held
     next();
   }
   ${prefix}_step(&policy, q, u);

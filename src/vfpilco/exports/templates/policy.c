@@ -154,3 +154,4 @@ int ${prefix}_step(${prefix}_policy *policy, const ${prefix}_real q[${PREFIX}_ME
     }$slewed
     return valid;
 }
+$actual

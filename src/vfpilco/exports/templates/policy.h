@@ -22,7 +22,7 @@ typedef $real ${prefix}_real;
 
 #define ${PREFIX}_MEASURES $measures
 #define ${PREFIX}_INPUTS $inputs
-#define ${PREFIX}_MEMORY $memory
+#define ${PREFIX}_MEMORY $memory$past_inputs
 #define ${PREFIX}_SAMPLING_TIME $sampling_time
 
 /* The state of one policy; any number of them can be used at the same time. */
@@ -48,9 +48,9 @@ $applied
  *
  * Returns 1 if the inputs are those of the policy. Returns 0, with all inputs zero, if q is not a valid measurement (NaN,
  * infinite or beyond $largest) or the inputs would not be finite. After an invalid measurement the memory starts again, at
- * rest, with the next valid one; the turns of angles and the position in a reference are kept.$slew
+ * rest, with the next valid one; the turns of angles and the position in a reference are kept.$past$slew
  */
-int ${prefix}_step(${prefix}_policy *policy, const ${prefix}_real q[${PREFIX}_MEASURES], ${prefix}_real u[${PREFIX}_INPUTS]);
+int ${prefix}_step(${prefix}_policy *policy, const ${prefix}_real q[${PREFIX}_MEASURES], ${prefix}_real u[${PREFIX}_INPUTS]);$actual
 
 #ifdef __cplusplus
 }

@@ -9,8 +9,6 @@ import numpy as np
 
 from vfpilco.machines.ballplate.drawing import draw, scene
 from vfpilco.machines.ballplate.plant import BallPlate
-from vfpilco.model.kernels import SE, Linear
-from vfpilco.policy.rbf import LinearRBF
 from vfpilco.tasks.exploration import TriangularWaves
 from vfpilco.tasks.machine import Drawing, Input, Machine, Position
 from vfpilco.tasks.sensors import Quantised
@@ -21,13 +19,6 @@ SAMPLING_TIME = 1 / 30
 HORIZON = 90
 CAMERA = Quantised((1e-3, 1e-3, 0.0, 0.0))
 LIMIT = float(np.deg2rad(4))
-SETTINGS = {
-    "kernel": SE() + Linear(on=("angles",)),
-    "policy": LinearRBF(400),
-    "steps": 400,
-    "gradient_decay": 1.0,  # nothing here is unstable
-    "clip": 3.0,
-}
 
 
 def task(**faults: float) -> Task:
@@ -55,9 +46,9 @@ def task(**faults: float) -> Task:
         exploration=TriangularWaves(),
         explorations=2,
         ends=lambda q: bool(np.any(np.abs(q[:2]) >= border)),
+        target=(0.0, 0.0, 0.0, 0.0),
         success=held_in_the_middle,
         measures=(Measure("final distance", "mm", final_distance),),
-        settings=SETTINGS,
         trials=3,
     )
 

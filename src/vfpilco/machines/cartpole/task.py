@@ -34,6 +34,7 @@ def task() -> Task:
         horizon=90,
         cost=cost,
         start=GaussianStart((0.0, 0.0), (1e-2, 1e-2)),
+        target=(0.0, np.pi),
         success=swung_up,
     )
 

@@ -12,16 +12,13 @@ from vfpilco.machines.furuta.drawing import scene
 from vfpilco.machines.furuta.plant import Furuta
 from vfpilco.tasks.exploration import Cosines
 from vfpilco.tasks.machine import Drawing, Features, Input, Machine, Position
-from vfpilco.tasks.sensors import Quantised, TimingJitter
+from vfpilco.tasks.sensors import Quantised
 from vfpilco.tasks.start import GaussianStart
 from vfpilco.tasks.task import Task
 
 SAMPLING_TIME = 1 / 30
 ENCODERS = Quantised((2 * np.pi / 4096,) * 2)
 JITTER = 1e-3
-# Upright the pole's angle grows 1.5 times a sample, and so would gradients on their way back. A pole that swings fast
-# is measured up to 20 mrad too early or too late, an error that neighbouring samples share.
-SETTINGS = {"steps": 1000, "gradient_decay": 0.8, "clip": 3.0}
 
 
 def task(**faults: float) -> Task:
@@ -35,7 +32,7 @@ def task(**faults: float) -> Task:
             positions=(Position("arm", "rad", angle=True), Position("pendulum", "rad", angle=True)),
             inputs=(Input("voltage", "V", limit=10.0),),
             sampling_time=SAMPLING_TIME,
-            sensor=TimingJitter(ENCODERS, jitter / SAMPLING_TIME) if jitter else ENCODERS,
+            sensor=ENCODERS,
             features=Features(physics, 9),
             drawing=Drawing(scene, name="furuta"),
         ),
@@ -43,8 +40,8 @@ def task(**faults: float) -> Task:
         cost=cost,
         start=GaussianStart((0.0, 0.0), (5e-3, 5e-3)),
         exploration=Cosines(frequencies=(0.5, 5.0), std=0.3),
+        target=(0.0, np.pi),
         success=held_upright,
-        settings=SETTINGS,
         trials=6,
     )
 

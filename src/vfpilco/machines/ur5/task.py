@@ -11,8 +11,6 @@ import numpy as np
 from vfpilco.machines.ur5.drawing import draw_path, scene
 from vfpilco.machines.ur5.photo import photograph
 from vfpilco.machines.ur5.plant import JOINTS, START, UR5, circle, flange
-from vfpilco.model.kernels import SE, Linear
-from vfpilco.policy.rbf import LinearRBF
 from vfpilco.tasks.exploration import RandomPD
 from vfpilco.tasks.machine import Drawing, Input, Machine, Position
 from vfpilco.tasks.sensors import GaussianNoise
@@ -22,16 +20,6 @@ from vfpilco.tasks.task import Measure, Task
 SAMPLING_TIME = 0.02
 HORIZON = 200
 SENSOR = GaussianNoise((1e-3,) * 6)
-SETTINGS = {
-    "kernel": SE() + Linear(on=("angles", "rates", "inputs")),
-    "policy": LinearRBF(400),
-    "particles": 200,
-    "steps": 400,
-    "learning_rate": 4e-3,
-    "final_learning_rate": 1e-3,
-    "gradient_decay": 0.9,  # exact gradients may lead to feedback that shakes the arm
-    "clip": 3.0,
-}
 
 
 def task(radius: float = 0.1, period: float = 4.0) -> Task:
@@ -63,7 +51,6 @@ def task(radius: float = 0.1, period: float = 4.0) -> Task:
         exploration=RandomPD(tuple(map(tuple, reference.tolist()))),
         success=lambda q: end_effector_error(q) <= 2,
         measures=(Measure("end-effector error", "mm", end_effector_error),),
-        settings=SETTINGS,
         trials=3,
     )
 

@@ -66,7 +66,14 @@ class Chart {
       );
     this.log = y.log && values.every((value) => !(value <= 0));
     this.ys = y.domain && !this.group.domain ? y.domain : extent(values);
-    if (!y.domain) this.ys = this.withMargin(...this.ys);
+    if (!y.domain) this.ys = this.withMargin(...this.reaching(...this.ys));
+  }
+
+  /* A range with the levels that are near it. */
+  reaching(low, high) {
+    const reach = 0.6 * (high - low),
+      near = this.spec.series.filter(({ at }) => at >= low - reach && at <= high + reach).map(({ at }) => at);
+    return [Math.min(low, ...near), Math.max(high, ...near)];
   }
 
   withMargin(low, high) {

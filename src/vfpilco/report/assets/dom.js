@@ -52,7 +52,8 @@ function chartGrid(charts, columns) {
 
 function table(head, rows, className) {
   const cell = (tag) => (content) => el(tag, {}, content === null || content === undefined ? "" : content);
-  return el(
+  const hint = el("p", { class: "hint scrolls", hidden: true }, "Scroll the table sideways to see all columns →");
+  const box = el(
     "div",
     { class: "scroll" },
     el(
@@ -66,6 +67,8 @@ function table(head, rows, className) {
       ),
     ),
   );
+  new ResizeObserver(() => (hint.hidden = box.scrollWidth <= box.clientWidth + 1)).observe(box);
+  return el("div", {}, hint, box);
 }
 
 function css(name) {

@@ -107,6 +107,22 @@ function policySection(data, index) {
   return section("policy", "Policy", [sentence], choice, bar, charts);
 }
 
+/* How punctual the samples were, of a machine that was driven in real time. */
+function timingSection(data) {
+  const timed = data.timings.filter((timing) => Number.isFinite(timing.late_share)),
+    milliseconds = (value) => (Number.isFinite(value) ? short(1e3 * value) : "–");
+  if (!timed.length) return null;
+  const head = ["", "late samples", "latest [ms]", "controller, median [ms]", "controller, longest [ms]"];
+  const rows = timed.map((timing) => [
+    timing.trial ? `trial ${timing.trial}` : "exploration",
+    `${(100 * timing.late_share).toFixed(1)} %`,
+    milliseconds(timing.latest_s),
+    milliseconds(timing.computing_median_s),
+    milliseconds(timing.computing_longest_s),
+  ]);
+  return section("timing", "Timing", data.sentences.timing, table(head, rows, "numbers"));
+}
+
 function aboutSection(data) {
   const { command, settings, versions, computer } = data.about,
     list = (pairs) => table(["", ""], pairs, "plain");

@@ -52,6 +52,12 @@ const MARKS = {
     });
   },
 
+  /* A horizontal line over the full width. */
+  level(chart, { at, style }) {
+    const y = chart.toPixelY(at);
+    return svg("line", { class: `line ${style}`, x1: chart.left, x2: chart.left + chart.width, y1: y, y2: y });
+  },
+
   image(chart, series) {
     const [left, right] = series.x.map((x) => chart.toPixelX(x)),
       [bottom, top] = series.y.map((y) => chart.toPixelY(y));

@@ -54,10 +54,13 @@ function learningCurve(data, onClick) {
   });
 }
 
+const percentOf = (share) => (Number.isFinite(share) ? `${Math.round(100 * share)} %` : "");
+
 function trialsTable(data) {
   const { results } = data,
     units = data.task.measures,
-    names = [...new Set(results.flatMap((result) => Object.keys(result.measures || {})))];
+    names = [...new Set(results.flatMap((result) => Object.keys(result.measures || {})))],
+    chances = results.some((result) => Number.isFinite(result.success_chance));
   const head = [
     "",
     "learned from [s]",
@@ -66,6 +69,7 @@ function trialsTable(data) {
     "real cost",
     ...names.map((name) => withUnit({ name, unit: units[name] })),
     "trajectory in band",
+    ...(chances ? ["predicted success"] : []),
     "success",
   ];
   const rows = results.map((result, i) => {
@@ -79,7 +83,8 @@ function trialsTable(data) {
       predicted ? range(predicted.low, predicted.high) : "",
       short(result.cost),
       ...names.map((name) => short(measures[name])),
-      coverage === undefined || coverage === null ? "" : `${Math.round(100 * coverage)} %`,
+      percentOf(coverage),
+      ...(chances ? [percentOf(result.success_chance)] : []),
       !isPolicy(result) ? "" : result.success ? el("span", { class: "yes" }, "✓ yes") : "no",
     ];
   });

@@ -118,6 +118,7 @@ function showRun(data, host) {
     tiles(data),
     learningSection(data, selectAndScroll),
     view.host,
+    timingSection(data) || "",
     aboutSection(data),
     el("footer", {}, data.run),
   );

@@ -12,23 +12,65 @@ function predictedSeries(predicted, sampling, step) {
   ];
 }
 
-function positionSeries(trial, i) {
+/* Where a position should be; of an angle the targets, full turns apart, that are near where it was. */
+function targetSeries({ target, angle }, y, sampling) {
+  if (!target) return [];
+  const goal = column(target),
+    turn = 2 * Math.PI,
+    x = multiples(goal.length, sampling);
+  const near = angle ? [...extent(y), lastOf(y)].map((value) => Math.round((value - lastOf(goal)) / turn)) : [0];
+  return [...new Set(near)].map((k, i) => ({
+    type: "line",
+    style: "target",
+    name: i ? "" : "target",
+    x,
+    y: goal.map((value) => value + k * turn),
+  }));
+}
+
+const levels = (ends) => (ends || []).map((at) => ({ type: "level", style: "limit", at, x: [] }));
+
+function positionSeries(position, trial, i) {
   const y = column(trial.q[i]),
     x = multiples(y.length, trial.sampling_time);
   return [
+    ...levels(position.safe),
+    ...targetSeries(position, y, trial.sampling_time),
     ...(trial.predicted ? predictedSeries(trial.predicted.q[i], trial.sampling_time, false) : []),
     ...(trial.true ? [{ type: "line", style: "real thin", name: "true", x, y: column(trial.true[i]) }] : []),
     { type: "dots", style: "real", name: "measured", x, y, size: y.length > 150 ? 1.6 : 2.3 },
   ];
 }
 
-function inputSeries(trial, i) {
+function inputSeries(input, trial, i) {
   const y = column(trial.u[i]),
     x = multiples(y.length, trial.sampling_time);
   return [
+    ...levels([-input.limit, input.limit]),
     ...(trial.predicted ? predictedSeries(trial.predicted.u[i], trial.sampling_time, true) : []),
     { type: "line", style: "input", name: "applied", step: true, x, y },
   ];
+}
+
+const withRange = (position) =>
+  withUnit(position) + (position.safe ? `, safe from ${range(...position.safe)}` : "");
+
+/* How each position with a set point got there. */
+function responsePart(response) {
+  if (!response || !response.length) return null;
+  const percent = (share) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(0)} %`);
+  const head = ["", "rise time [s]", "overshoot", "settling time [s]", "error at the end"];
+  const rows = response.map(({ name, unit, rise, overshoot, settling, error }) => [
+    name,
+    short(rise),
+    percent(overshoot),
+    short(settling),
+    `${short(error)} ${unit}`,
+  ]);
+  const hint =
+    "Rise time is from 10 to 90 % of the way to the target; a position has settled when it stays within 5 % of that way. " +
+    "The error is the mean of the last tenth of the trial. A position that started at its target has only an error.";
+  return [el("h3", {}, "Step response"), table(head, rows, "numbers"), el("p", { class: "hint" }, hint)];
 }
 
 function trialCharts(data, index, group) {
@@ -37,10 +79,10 @@ function trialCharts(data, index, group) {
   const x = { label: "time [s]", domain: [0, longest], title: (t) => `${t.toFixed(2)} s` };
   const chart = (height, y, series) => new Chart({ height, group, hasCursor: true, x, y, series });
   const positions = data.task.positions.map((position, i) =>
-    chart(190, { label: withUnit(position) }, positionSeries(trial, i)),
+    chart(190, { label: withRange(position) }, positionSeries(position, trial, i)),
   );
   const inputs = data.task.inputs.map((input, i) =>
-    chart(170, { label: withUnit(input), domain: [-1.08 * input.limit, 1.08 * input.limit] }, inputSeries(trial, i)),
+    chart(170, { label: withUnit(input), domain: [-1.08 * input.limit, 1.08 * input.limit] }, inputSeries(input, trial, i)),
   );
   return [...positions, ...inputs];
 }
@@ -64,6 +106,8 @@ function trialPart(data, index) {
         trial.true && ["line real", "true"],
         trial.predicted && ["band predicted half", "50 % and 95 % of the particles, their median, some of them"],
         ["line input", "applied"],
+        data.task.positions.some(({ target }) => target) && ["line target", "target"],
+        ["line limit", data.task.positions.some(({ safe }) => safe) ? "limits and safe range" : "limits"],
       ].filter(Boolean),
     ),
     el(
@@ -73,6 +117,7 @@ function trialPart(data, index) {
     ),
     el("p", { class: "hint touch" }, "Touch for values, spread two fingers to zoom."),
     chartGrid(charts, charts.length > 4 ? 2 : 1),
+    responsePart(trial.response),
   );
   const remove = () => {
     player.remove();

@@ -14,6 +14,7 @@ from vfpilco.machines.load import load
 from vfpilco.model.conditioning import condition
 from vfpilco.model.dynamics import Dynamics, TrainingSet
 from vfpilco.model.evidence import Hyperparameters, initial
+from vfpilco.model.inducing import SIZES
 from vfpilco.model.noise import WhiteNoise
 from vfpilco.model.posterior import Posterior
 from vfpilco.model.prior_mean import ConstantVelocity
@@ -26,6 +27,7 @@ from vfpilco.state.base import Signals
 from vfpilco.state.window import VelocityFree
 from vfpilco.tasks.sensors import GaussianNoise
 from vfpilco.tasks.start import GaussianStart
+from vfpilco.trials.choosing import KERNELS
 from vfpilco.trials.execute import connect, execute
 from vfpilco.trials.plan import Plan
 from vfpilco.trials.settings import Settings
@@ -47,8 +49,7 @@ class Problem:
         dynamics = plan.dynamics
         seeds = range(-(-n // dynamics.state.rows(task.horizon)))
         trials = [execute(task, connect(task), task.explorer(seed, 0), seed) for seed in seeds]
-        x, y, prior, mixing, _ = dynamics.training_sets(trials)
-        data = TrainingSet(x[:n], y[:n], prior[:n], None if mixing is None else mixing[:, :n])
+        data = dynamics.training_sets(trials).at(np.arange(n))._replace(capacity=n)
         policy = plan.settings.policy.bind(policy_inputs(dynamics.state, task, trials))
         return Problem(data, plan.simulator(dynamics, policy), plan.settings)
 
@@ -72,24 +73,24 @@ class Problem:
         )
         return Problem(dynamics.training_set(trial), simulator, settings)
 
-    def posterior(self, inducing: int | None) -> Posterior:
+    def posterior(self, inducing: int) -> Posterior:
         """The posterior under fixed hyperparameters.
 
         Lengthscales are three times the spread of the inputs, the signal is 3 times and the white noise 0.2 times the
         standard deviation of the targets.
         """
-        kernel, kinds = self.settings.model.kernel, tuple(self.simulator.dynamics.state.input_kinds())
+        kernel, kinds = self.settings.model.kernel or KERNELS[0], tuple(self.simulator.dynamics.state.input_kinds())
         y_scale = (self.data.y - self.data.prior).std(0)
         joints = len(y_scale)
         one = kernel.rescale(initial(kernel, self.data.x, kinds).centre.kernel, float(np.log(3.0)))
         stacked = jax.tree.map(lambda leaf: np.stack([leaf] * joints), one)
         theta = Hyperparameters(stacked, np.full(joints, np.log(0.2)))  # pyright: ignore[reportArgumentType]
-        return condition(kernel, theta, self.data._replace(mixing=None), y_scale, inducing)[0]
+        return condition(kernel, theta, self.data._replace(noise=None), y_scale, inducing)[0]
 
     def projected(self) -> Posterior:
         """The posterior that `learn` would use, on every device."""
         optimiser = self.settings.optimiser
-        posterior = self.posterior(self.settings.model.inducing or None).cast(optimiser.precision)
+        posterior = self.posterior(SIZES[0]).cast(optimiser.precision)
         return replicate(posterior, optimiser.shards)
 
     def params(self, dtype: str) -> Params:

@@ -27,7 +27,7 @@ def expected_cost(problem: Problem) -> Callable[[Params, Array], Float[Array, ""
     """The particles' expected cost as a function of the policy's parameters and a random key."""
     simulator, optimiser = problem.simulator, problem.settings.optimiser
     dynamics, state = simulator.dynamics, simulator.dynamics.state
-    posterior = jax.tree.map(jnp.asarray, problem.posterior(None))
+    posterior = jax.tree.map(jnp.asarray, problem.posterior(0))
     inverse = posterior.w @ posterior.w.transpose(0, 2, 1)
 
     def cost(params: Params, key: Array) -> Array:

@@ -1,0 +1,92 @@
+"""What a notebook shows while a run learns: a bar, a line for every trial, and notes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from html import escape
+from typing import Any
+
+from vfpilco.common.text import printable, short
+from vfpilco.data.results import TrialResult
+from vfpilco.data.watcher import Watcher
+from vfpilco.interactive.terminal import Pace, where
+
+EVERY = 0.3
+"""Seconds between two updates, at least."""
+
+
+class NotebookDisplay(Watcher):
+    """Updates one output of the cell; it needs IPython, which every notebook has, and nothing else.
+
+    Args:
+        trials: How many trials the run has.
+        show: Shows HTML and returns a handle to update it; IPython's `display` if not given.
+    """
+
+    def __init__(self, trials: int, show: Any = None) -> None:
+        if show is None:
+            from IPython.display import display as show  # pyright: ignore[reportMissingImports]
+        self.trials, self.trial, self.pace = trials, 0, Pace()
+        self.status, self.finished, self.lines = "starting", 0.0, list[str]()
+        self.next_time, self.done = 0.0, False
+        self.handle = show(self, display_id=True)
+
+    def __enter__(self) -> NotebookDisplay:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.done = True
+        self._update()
+
+    def phase(self, trial: int, name: str) -> None:
+        self.trial, self.status = trial, f"{where(trial, self.trials)}: {name}"
+        self._update()
+
+    def step(self, done: int, total: int, cost: float) -> None:
+        self.finished = self.trial - 1 + done / total
+        left = self.pace.left(self.finished, self.trials)
+        self.status = f"{where(self.trial, self.trials)}: optimising the policy, cost {short(cost)} {left}"
+        if time.monotonic() > self.next_time:
+            self._update()
+
+    def executed(self, result: TrialResult) -> None:
+        self.finished = float(result.trial or 0)
+        name = "exploration" if result.trial is None else f"trial {result.trial}"
+        band, chance = result.predicted_cost, result.success_chance
+        predicted = "" if band is None else f", predicted {short(band.mean)} ({short(band.low)} to {short(band.high)})"
+        expected = "" if chance is None else f", success {chance:.0%}"
+        self.lines.append(f"{name}: cost {short(result.cost)}{predicted}{expected}{_outcome(result)}")
+        self._update()
+
+    def note(self, text: str) -> None:
+        self.lines.append(f"note: {printable(text)}")
+        self._update()
+
+    def _update(self) -> None:
+        self.next_time = time.monotonic() + EVERY
+        if self.handle is not None:
+            self.handle.update(self)
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<div>{escape(line)}</div>" for line in self.lines)
+        if self.done:
+            return lines
+        bar = f'<progress max="{self.trials}" value="{max(self.finished, 0):.3f}"></progress>'
+        return f"{lines}<div>{bar} {escape(self.status)}</div>"
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines if self.done else [*self.lines, self.status])
+
+
+def _outcome(result: TrialResult) -> str:
+    if result.success:
+        return ", success"
+    return "" if result.ended_s is None else f", ended after {result.ended_s:.1f} s"
+
+
+def in_notebook() -> bool:
+    """Whether this program runs in a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None

@@ -1,0 +1,114 @@
+"""What a terminal shows while a run learns."""
+
+from __future__ import annotations
+
+import math
+import time
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn
+
+from vfpilco.common.text import printable, short
+from vfpilco.data.results import EpisodeResult, TrialResult
+from vfpilco.data.watcher import Watcher
+
+
+class ProgressLine:
+    """A live line at the bottom of the terminal, removed at the end; the start of what a display shows."""
+
+    def __init__(self, console: Console, quiet: bool, *columns: TextColumn | BarColumn) -> None:
+        self.console, self.quiet = console, quiet
+        self.progress = Progress(*columns, console=console, disable=quiet, transient=True)
+
+    def __exit__(self, *_: object) -> None:
+        if self.progress.live.is_started:
+            self.progress.stop()
+
+
+class Pace:
+    """Estimates how long a run still takes from how far it has come."""
+
+    def __init__(self) -> None:
+        self.begun = time.monotonic()
+        self.before: float | None = None
+        """How many trials were finished before."""
+
+    def left(self, finished: float, trials: int) -> str:
+        """The time that is left after so many of all trials, in words; empty while that is not known."""
+        self.before = math.ceil(finished) - 1 if self.before is None else self.before
+        made, spent = finished - self.before, time.monotonic() - self.begun
+        return time_left(spent / made * (trials - finished)) if made > 0.05 else ""
+
+
+class Display(ProgressLine, Watcher):
+    """A live line (trial, phase, expected cost, time left), and a line for everything that has happened."""
+
+    def __init__(self, console: Console, trials: int, quiet: bool = False) -> None:
+        super().__init__(
+            console,
+            quiet,
+            TextColumn("[bold]{task.fields[where]}"),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=12),
+            TextColumn("{task.fields[cost]}"),
+            TextColumn("{task.fields[left]}"),
+        )
+        self.trials, self.trial, self.pace = trials, 0, Pace()
+        self.notes: list[str] = []
+        self.line = self.progress.add_task("starting", total=float(trials), where="", cost="", left="")
+
+    def __enter__(self) -> Display:
+        return self
+
+    def phase(self, trial: int, name: str) -> None:
+        self.trial = trial
+        self.progress.start()
+        self.progress.update(self.line, description=name, where=where(trial, self.trials))
+
+    def step(self, done: int, total: int, cost: float) -> None:
+        finished = self.trial - 1 + done / total
+        left = self.pace.left(finished, self.trials)
+        self.progress.update(self.line, completed=finished, cost=f"cost {short(cost)}", left=left)
+
+    def executed(self, result: TrialResult) -> None:
+        if not self.quiet:
+            self.console.print(f"  {sentence(result)}   {outcome(result, 'not yet')}")
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+        if not self.quiet:
+            self.console.print(f"  [yellow]note[/]  {escape(printable(text))}", highlight=False)
+
+
+def where(trial: int, trials: int) -> str:
+    """Which trial is being learned."""
+    return f"trial {trial} of {trials}" if trial else "exploration"
+
+
+def sentence(result: TrialResult) -> str:
+    """An execution: cost, what was predicted, and the task's measures."""
+    details = measured(result)
+    if result.predicted_cost is None:
+        return f"exploration   cost {short(result.cost):>5}{details}"
+    cost, predicted = short(result.cost), short(result.predicted_cost.mean)
+    chance = "" if result.success_chance is None else f", success {result.success_chance:.0%}"
+    return f"trial {result.trial:<2}      cost {cost:>5}   predicted {predicted:>5}{chance}{details}"
+
+
+def outcome(result: TrialResult | EpisodeResult, otherwise: str) -> str:
+    """Whether a trial was a success; one that ended early was not tested."""
+    if result.success:
+        return "[bold green]success[/]"
+    return f"[dim]{otherwise if result.ended_s is None else 'success not tested'}[/]"
+
+
+def measured(result: TrialResult | EpisodeResult) -> str:
+    """The task's measures of a trial, and when it ended if that was early."""
+    ended = "" if result.ended_s is None else f"   ended after {result.ended_s:.1f} s"
+    return "".join(f"   {escape(name)} {value:.3g}" for name, value in result.measures.items()) + ended
+
+
+def time_left(seconds: float) -> str:
+    """A remaining time in words."""
+    return f"about {seconds:.0f} s left" if seconds < 90 else f"about {seconds / 60:.0f} min left"

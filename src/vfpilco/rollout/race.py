@@ -1,0 +1,65 @@
+"""A race: short optimisations side by side, of which the best one is continued.
+
+Where an optimisation should start, and how far ahead its gradients should look, depends on the machine, on the policy
+and on how good the model is. Far-sighted gradients are exact, but on an unstable machine noise dominates them;
+short-sighted ones are reliable, but see no reason to swing back first. So a few are tried: every runner makes the same
+number of steps, the better half continues, until one is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from vfpilco.common import interrupts
+from vfpilco.policy.base import Params
+
+DECAYS = (1.0, 0.96, 0.9, 0.8)
+"""The gradient decays to choose from: all samples ahead, or about 25, 10 or 5."""
+STEPS = 40
+"""Gradient steps of every runner in a round."""
+
+
+class Start(NamedTuple):
+    """A policy that an optimisation may start from."""
+
+    name: str
+    """In words, for the user."""
+    params: Params | None = None
+    """Its parameters; drawn at random if None."""
+
+
+class Runner(NamedTuple):
+    """A short optimisation: from where, how far ahead its gradients look, and how it is doing."""
+
+    start: Start
+    decay: float
+    state: Any
+    """Where it is."""
+    cost: float = float("inf")
+    """The expected cost of its best policy."""
+
+
+def rounds(runners: int) -> list[int]:
+    """How many runners take part in every round."""
+    sizes = []
+    while runners > 1:
+        sizes.append(runners)
+        runners //= 2
+    return sizes
+
+
+def race(runners: list[Runner], run: Callable[[Runner], Runner]) -> Runner:
+    """Let the better half continue until one runner is left.
+
+    Args:
+        runners: Those who take part, the preferred ones first.
+        run: Continues a runner by one round.
+    """
+    for size in rounds(len(runners)):
+        moved = []
+        for runner in runners[:size]:
+            interrupts.check()
+            moved.append(run(runner))
+        runners = sorted(moved, key=lambda runner: runner.cost)[: size // 2]
+    return runners[0]

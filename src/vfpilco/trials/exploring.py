@@ -1,0 +1,71 @@
+"""Exploring with care: inputs grow from small, and short executions are repeated until there is enough data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from vfpilco.data.trial import Trial
+from vfpilco.tasks.exploration import Feedback
+from vfpilco.tasks.machine import Machine
+from vfpilco.tasks.task import Task
+
+FIRST, GROWN = 0.2, 0.1
+"""The share of the inputs that an exploration begins with, and the fraction of a trial after which it is 1."""
+FASTEST = 0.7
+"""An angle that turns further than this between two samples, in rad, moves too fast to be learned from."""
+INSIDE = 0.7
+"""The middle part of a safe range in which inputs may grow."""
+ENOUGH, MOST = 0.5, 10
+"""The explorations hold enough data when they are together this fraction of a complete trial; at most so many."""
+
+Controller = Callable[[np.ndarray], np.ndarray]
+
+
+class Growing:
+    """Inputs that begin small and grow while the machine stays calm; they shrink while it moves too fast or too far.
+
+    Calm means: no angle turns by more than `FASTEST` between two samples, and every position with a safe range is in
+    its middle part.
+    """
+
+    def __init__(self, controller: Controller, machine: Machine, horizon: int) -> None:
+        self.controller, self.share = controller, FIRST
+        self.growth = FIRST ** (-1 / max(GROWN * horizon, 1))
+        self.angles = np.array(machine.angles)
+        self.low, self.high = np.array([_middle(p.safe or (-np.inf, np.inf)) for p in machine.positions]).T
+        self.last: np.ndarray | None = None
+
+    def __call__(self, q: np.ndarray) -> np.ndarray:
+        """The inputs for the measured positions."""
+        positions = q[: len(self.angles)]  # with the full state, velocities follow
+        if self.last is not None:
+            moved = np.abs(positions - self.last)
+            inside = np.all((self.low <= positions) & (positions <= self.high))
+            calm = inside and np.all(moved[self.angles] < FASTEST)
+            self.share = min(1.0, self.share * self.growth) if calm else max(FIRST, self.share / self.growth**2)
+        self.last = positions.copy()
+        return self.share * np.asarray(self.controller(q))
+
+
+def _middle(safe: tuple[float, float]) -> tuple[float, float]:
+    """The part of a range in which inputs may grow; a range with one end is taken as it is."""
+    low, high = safe
+    if not np.isfinite(high - low):
+        return safe
+    margin = (1 - INSIDE) / 2 * (high - low)
+    return low + margin, high - margin
+
+
+def explorer(task: Task, seed: int, i: int) -> Controller:
+    """The controller of the i-th exploration; a feedback controller needs no care of ours."""
+    controller = task.explorer(seed, i)
+    return controller if isinstance(task.exploration, Feedback) else Growing(controller, task.machine, task.horizon)
+
+
+def enough(task: Task, explored: Sequence[Trial]) -> bool:
+    """Whether a first model can be learned, or further explorations would not help."""
+    if len(explored) < task.explorations:
+        return False
+    return len(explored) >= MOST or sum(trial.steps for trial in explored) >= ENOUGH * task.horizon

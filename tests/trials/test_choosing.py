@@ -1,0 +1,101 @@
+"""What is chosen from the data, and what is left alone because it is given by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vfpilco
+from vfpilco.tasks.sensors import TimingJitter
+from vfpilco.trials.choosing import KERNELS, MARGIN, Candidate, can_jitter, choose, choose_memory, with_jitter
+from vfpilco.trials.execute import execute
+from vfpilco.trials.plan import dynamics_of
+from vfpilco.trials.settings import Settings
+
+JITTERS = (0.01, 0.03)
+
+
+@pytest.fixture(scope="module")
+def task():
+    return vfpilco.task("cartpole")
+
+
+@pytest.fixture(scope="module")
+def first(task) -> Candidate:
+    return Candidate(dynamics_of(Settings(), task.machine), KERNELS[0])
+
+
+def scored(scores):
+    """A fit that only knows the evidence of every kernel and jitter."""
+
+    def fit(candidate: Candidate) -> Any:
+        score = scores[KERNELS.index(candidate.kernel), candidate.jitter]
+        return SimpleNamespace(kernel=candidate.kernel, jitter=candidate.jitter, score=(score / 2, score / 2))
+
+    return fit
+
+
+def found(task, first, scores, kernels=KERNELS, jitters=JITTERS):
+    chosen = choose(first, kernels, jitters, task.machine, scored(scores))
+    assert (chosen.model.kernel, chosen.model.jitter) == (chosen.candidate.kernel, chosen.candidate.jitter)
+    return KERNELS.index(chosen.candidate.kernel), chosen.candidate.jitter, chosen.reasons
+
+
+def test_the_kernel_with_the_higher_evidence_is_chosen_by_a_margin(task, first):
+    close, far = ({(0, 0.0): 10.0, (1, 0.0): 10.0 + more} for more in (0.9 * MARGIN, 1.1 * MARGIN))
+    assert found(task, first, close, jitters=())[0] == 0
+    kernel, _, reasons = found(task, first, far, jitters=())
+    assert kernel == 1
+    assert len(reasons) == 1
+    assert reasons[0].startswith("Chosen: kernel se + linear(positions, rates, inputs), by 3 nats")
+
+
+def test_the_smallest_jitter_that_explains_the_data_is_chosen(task, first):
+    scores = {(0, 0.0): 10.0, (0, 0.01): 40.0, (0, 0.03): 40.0 + 0.9 * MARGIN}
+    assert found(task, first, scores, kernels=())[1] == 0.01
+    scores[0, 0.03] = 40.0 + 1.1 * MARGIN
+    assert found(task, first, scores, kernels=())[1] == 0.03
+
+
+def test_a_jitter_found_before_can_be_given_up(task, first):
+    sensor = with_jitter(first.dynamics.sensor, task.machine, 0.03)
+    later = dataclasses.replace(first, jitter=0.03, dynamics=dataclasses.replace(first.dynamics, sensor=sensor))
+    scores = {(0, 0.0): 10.0, (0, 0.01): 10.0, (0, 0.03): 10.0}
+    chosen = choose(later, (), JITTERS, task.machine, scored(scores))
+    assert chosen.candidate.jitter == 0
+    assert not isinstance(chosen.candidate.dynamics.sensor, TimingJitter)
+
+
+def test_what_is_given_by_hand_is_not_chosen(task, first):
+    kernel, jitter, reasons = found(task, first, {(0, 0.0): 1.0}, kernels=(), jitters=())
+    assert (kernel, jitter, reasons) == (0, 0.0, ())
+
+
+def test_a_jitter_is_not_looked_for_where_one_is_declared_or_noise_is_white(task):
+    assert can_jitter(dynamics_of(Settings(), task.machine))
+    declared = Settings(sensor=TimingJitter(task.machine.sensor, 0.02))
+    assert not can_jitter(dynamics_of(declared, task.machine))
+    assert not can_jitter(dynamics_of(Settings().replace(noise=vfpilco.WhiteNoise()), task.machine))
+
+
+@pytest.mark.parametrize("late", [0, 1, 2])
+def test_memory_and_policy_reach_back_as_far_as_the_delay(task, late):
+    from vfpilco.machines.cartpole.plant import CartPole
+    from vfpilco.machines.cartpole.task import SAMPLING_TIME, SENSOR
+
+    plant = CartPole(SAMPLING_TIME, SENSOR, latency=late * SAMPLING_TIME)
+    trial = execute(task, plant, task.explorer(100, 0), 100)
+    state, why = choose_memory([trial], task.machine)
+    assert (state.m_u, state.policy_m_u) == (1 + late, late)
+    assert why.startswith(f"Chosen: m_q = 2, m_u = {1 + late}")
+
+
+def test_without_motion_the_memory_is_the_default(task):
+    still = vfpilco.Trial(np.zeros((91, 2)), np.zeros((90, 1)), 1 / 30)
+    state, why = choose_memory([still], task.machine)
+    assert (state.m_q, state.m_u, state.policy_m_u) == (2, 1, 0)
+    assert "cannot" in why

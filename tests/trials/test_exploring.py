@@ -1,0 +1,69 @@
+"""Exploring with care."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import vfpilco
+from vfpilco.data.trial import Trial
+from vfpilco.trials.exploring import FASTEST, FIRST, MOST, Growing, enough, explorer
+
+
+@pytest.fixture
+def task():
+    return vfpilco.task("cartpole")
+
+
+def constant(q):
+    return np.array([10.0])
+
+
+def test_inputs_grow_from_small_to_their_full_size_within_a_tenth_of_a_trial(task):
+    control = Growing(constant, task.machine, task.horizon)
+    u = [float(control(np.zeros(2))[0]) for _ in range(task.horizon)]
+    assert u[0] == pytest.approx(FIRST * 10)
+    assert np.all(np.diff(u) >= 0)
+    assert u[task.horizon // 10 + 1] == pytest.approx(10)
+
+
+def test_inputs_shrink_while_an_angle_turns_too_fast_but_never_vanish(task):
+    control = Growing(constant, task.machine, task.horizon)
+    for _ in range(task.horizon):
+        control(np.zeros(2))
+    spinning = [float(control(np.array([0.0, 1.1 * FASTEST * i]))[0]) for i in range(1, 60)]
+    assert np.all(np.diff(spinning) <= 0)
+    assert spinning[-1] == pytest.approx(FIRST * 10)
+
+
+def test_a_length_may_move_fast_but_not_near_the_end_of_its_safe_range(task):
+    cart, pole = task.machine.positions
+    guarded = dataclasses.replace(task.machine, positions=(dataclasses.replace(cart, safe=(-0.5, 0.5)), pole))
+    for place, grows in ((0.0, True), (0.3, True), (0.45, False), (-0.45, False)):
+        control = Growing(constant, guarded, task.horizon)
+        u = [float(control(np.array([place, 0.0]))[0]) for _ in range(20)]
+        assert (u[-1] > u[0]) == grows, place
+
+
+def test_a_feedback_controller_is_left_alone():
+    task = vfpilco.task("ur5")
+    q = np.asarray(task.reference[0]) - 0.1
+    np.testing.assert_array_equal(explorer(task, 3, 0)(q), task.explorer(3, 0)(q))
+
+
+def trial(steps: int) -> Trial:
+    return Trial(np.zeros((steps + 1, 2)), np.zeros((steps, 1)), 1 / 30)
+
+
+def test_short_explorations_are_repeated_until_there_is_enough_data(task):
+    assert not enough(task, [])
+    assert enough(task, [trial(90)])
+    assert not enough(task, [trial(20), trial(20)])
+    assert enough(task, [trial(20), trial(20), trial(5)])
+    assert enough(task, [trial(1)] * MOST)
+
+
+def test_at_least_as_many_explorations_are_made_as_the_task_wants(task):
+    assert not enough(dataclasses.replace(task, explorations=2), [trial(90)])
