@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import sys
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -63,3 +65,26 @@ class Tracer:
                 self.hit = True
                 self.fault()
         return self._line
+
+
+class Sockets:
+    """Remembers every socket that is opened, to close those that a fault has torn: nobody else knows them any more."""
+
+    def __init__(self) -> None:
+        self.known: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+        self.ordinary = socket.socket.__init__
+
+    def __enter__(self) -> Sockets:
+        known, ordinary = self.known, self.ordinary
+
+        def init(opened: socket.socket, *given: Any, **named: Any) -> None:
+            ordinary(opened, *given, **named)
+            known.add(opened)
+
+        socket.socket.__init__ = init
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        socket.socket.__init__ = self.ordinary
+        for each in list(self.known):
+            each.close()

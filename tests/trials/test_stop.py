@@ -13,13 +13,12 @@ import itertools
 import os
 import random
 import signal
-import socket
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
-from injection import Place, Tracer
+from injection import Place, Sockets, Tracer
 from peers import Learner as Client
 from variants import variant
 
@@ -179,16 +178,6 @@ def serving(machine: Machine, folder: Path) -> None:
     finally:
         with contextlib.suppress(RuntimeError):
             thread.join(20)
-        close_all(address["place"][1] if address else None)
-
-
-def close_all(port: int | None) -> None:
-    """Close the connections to a port that a fault has torn: whoever holds them, they must not warn in another test."""
-    for each in gc.get_objects():
-        if isinstance(each, socket.socket) and each.fileno() >= 0:
-            with contextlib.suppress(OSError):
-                if each.getsockname()[1] == port:
-                    each.close()
 
 
 MODES = {
@@ -222,7 +211,7 @@ def check(mode: str, place: Place, fault, folder: Path) -> bool:
             raise fault
 
     try:
-        with Tracer(first, __file__, place, strike) as tracer:
+        with Sockets(), Tracer(first, __file__, place, strike) as tracer:
             run(machine, folder)
     except BaseException as error:
         raised = error
