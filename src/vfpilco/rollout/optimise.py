@@ -20,9 +20,10 @@ from vfpilco.common.errors import UserError
 from vfpilco.data.watcher import Watcher
 from vfpilco.model.posterior import Posterior
 from vfpilco.policy.base import Params
+from vfpilco.rollout.convergence import converged
 from vfpilco.rollout.gradient import AdamState, Objective, Sampling, begin, gradient_steps, replicate
 from vfpilco.rollout.particles import Simulator, simulate
-from vfpilco.rollout.race import DECAYS, STEPS, Runner, Start, race
+from vfpilco.rollout.race import DECAYS, SHARE, Runner, Start, race
 from vfpilco.rollout.schedule import Phase, chunk_size, phases
 from vfpilco.rollout.settings import OptimiserSettings
 
@@ -32,6 +33,8 @@ COLLAPSE, PATIENCE = 1.25, 2
 """An optimisation has collapsed if the cost was so many times that of the best policy at so many evaluations."""
 MOST_HALVINGS = 3
 """How often the steps are halved after a collapse; then the optimisation ends with the best policy."""
+FEWEST = 20
+"""A round of a race with fewer gradient steps than this tells nothing: there is no race."""
 EVALUATION = 1_000_001
 """What the random key of evaluations is derived with."""
 FRESH = Start("a new policy")
@@ -41,15 +44,26 @@ class Best(NamedTuple):
     """The best policy so far, by its expected cost on particles that no gradient has seen."""
 
     params: Params
-    cost: float
+    costs: Float[np.ndarray, "M"]
+    """The cost of every particle."""
     worse: int = 0
     """Evaluations since then, in a row, with a cost far above it."""
 
-    def after(self, params: Params, cost: float) -> Best:
+    @property
+    def cost(self) -> float:
+        """The expected cost; infinite if it was never finite."""
+        return mean(self.costs)
+
+    def after(self, params: Params, costs: Float[np.ndarray, "M"]) -> Best:
         """The best one after another evaluation."""
-        if cost <= self.cost:
-            return Best(params, cost)
-        return self._replace(worse=self.worse + 1 if cost > COLLAPSE * self.cost else 0)
+        if mean(costs) <= self.cost:
+            return Best(params, costs)
+        return self._replace(worse=self.worse + 1 if mean(costs) > COLLAPSE * self.cost else 0)
+
+
+def mean(costs: Float[np.ndarray, "M"]) -> float:
+    """The mean; infinite if a cost is not finite."""
+    return float(costs.mean()) if np.all(np.isfinite(costs)) else np.inf
 
 
 class OptimiserState(NamedTuple):
@@ -68,6 +82,8 @@ class OptimiserState(NamedTuple):
     """Which of the starts it began from."""
     best: Best
     adam: AdamState
+    evaluations: Float[np.ndarray, "evaluations M"]
+    """The cost of every particle under the best policy, after every evaluation of this phase."""
     costs: Float[np.ndarray, "steps"]
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -85,7 +101,7 @@ class OptimiserState(NamedTuple):
         raw = jax.tree.unflatten(structure, [arrays[name] for name in names])
         adam = raw.adam._replace(key=jax.random.wrap_key_data(jnp.asarray(raw.adam.key)))
         numbers = {name: int(getattr(raw, name)) for name in ("redraw", "phase", "begun", "halvings", "origin")}
-        best = Best(raw.best.params, float(raw.best.cost), int(raw.best.worse))
+        best = raw.best._replace(worse=int(raw.best.worse))
         return raw._replace(adam=replicate(adam, shards), best=best, decay=float(raw.decay), **numbers)
 
 
@@ -123,6 +139,8 @@ class Optimisation:
     """The policies to start from; of several the best one is found by a race."""
     multipliers: Callable[[Params], Params] | None = None
     """Gives the learning-rate multiplier of every parameter; 1 if there is none."""
+    settled: bool = False
+    """Whether the policy to start from has succeeded: then there is little left to do."""
 
     def start(self, redraw: int = 0, origin: int = 0, decay: float | None = None) -> OptimiserState:
         """The beginning, from one of the policies to start from, or from a fresh one if that led nowhere."""
@@ -132,9 +150,11 @@ class Optimisation:
         params = jax.tree.map(lambda leaf: jnp.asarray(leaf, settings.precision), params)
         adam = begin(params, k_run, settings.shards, settings.clip)
         known = given is not None and not redraw  # a policy that has been optimised before may be hard to improve
-        best = Best(jax.tree.map(np.asarray, params), self.evaluate(params) if known else np.inf)
+        unknown = np.full(settings.particles, np.inf, settings.precision)
+        best = Best(jax.tree.map(np.asarray, params), self.evaluate(params) if known else unknown)
         decay = decay or settings.gradient_decay or DECAYS[0]
-        return OptimiserState(redraw, 0, 0, 0, decay, origin, best, adam, np.empty(0, settings.precision))
+        none = np.empty(0, settings.precision)
+        return OptimiserState(redraw, 0, 0, 0, decay, origin, best, adam, best.costs[None], none)
 
     def run(
         self,
@@ -152,15 +172,15 @@ class Optimisation:
         Raises:
             UserError: If the expected cost is never finite.
         """
-        plan, settings = phases(self.settings), self.settings
+        plan, settings = phases(self.settings, self.settled), self.settings
         now = now or self._raced(watch)
         objective = self._objective(now)
         chunk = chunk_size(self.simulator, settings)
         while now.phase < len(plan) and now.halvings <= MOST_HALVINGS:
             interrupts.check()
             phase, made = plan[now.phase], len(now.costs) - now.begun
-            if made >= phase.steps or phase.converged(now.costs[now.begun :], settings.tolerance):
-                now = now._replace(phase=now.phase + 1, begun=len(now.costs))
+            if made >= phase.steps or converged(now.evaluations, chunk, settings.tolerance):
+                now = now._replace(phase=now.phase + 1, begun=len(now.costs), evaluations=now.best.costs[None])
                 continue
             steps = min(chunk, phase.steps - made)
             tried = self._continued(now, objective, phase, steps, watch)
@@ -191,7 +211,8 @@ class Optimisation:
     def _raced(self, watch: Watcher) -> OptimiserState:
         """The beginning: the winner of a race between all starts and gradient decays; the only one if there is one."""
         decays = (self.settings.gradient_decay,) if self.settings.gradient_decay else DECAYS
-        first, beginnings = phases(self.settings)[0], [self.start(origin=i) for i in range(len(self.starts))]
+        first = phases(self.settings, self.settled)[0]
+        beginnings, steps = [self.start(origin=i) for i in range(len(self.starts))], int(SHARE * first.steps)
         known = sorted((state for state in beginnings if np.isfinite(state.best.cost)), key=lambda s: s.best.cost)
         fresh = [state for state in beginnings if self.starts[state.origin].params is None]
         runners = [
@@ -201,40 +222,41 @@ class Optimisation:
         ]
 
         def run(runner: Runner) -> Runner:
-            state = self._continued(runner.state, self._objective(runner.state), first, STEPS, Watcher())
+            state = self._continued(runner.state, self._objective(runner.state), first, steps, Watcher())
             if state is None:
                 return runner
             watch.step(0, self.settings.steps, float(state.costs[-10:].mean()))
             return runner._replace(state=state, cost=state.best.cost)
 
-        return runners[0].state if first.steps < 2 * STEPS else race(runners, run).state
+        winner = race(runners, run).state if steps >= FEWEST else runners[0].state
+        return winner._replace(evaluations=winner.best.costs[None])
 
     @property
     def _sampling(self) -> Sampling:
         return Sampling(self.settings.particles, self.settings.shards, float(self.settings.clip))
 
-    def evaluate(self, params: Params) -> float:
-        """The expected cost of a policy on particles that no gradient has seen, the same for all policies."""
+    def evaluate(self, params: Params) -> Float[np.ndarray, "M"]:
+        """The costs of a policy on particles that no gradient has seen, the same for all policies."""
         key = jax.random.fold_in(self.key, EVALUATION)
         rollout = simulate(self.simulator, params, self.posterior, key, self.settings.particles)
-        cost = float(self.simulator.expected_cost(rollout))
-        return cost if np.isfinite(cost) else np.inf
+        return np.asarray(self.simulator.costs(rollout))
 
     def _evaluated(self, now: OptimiserState, watch: Watcher) -> OptimiserState:
         """Evaluate the policy of a chunk, keep it if it is the best, and return to the best one after a collapse."""
         params = jax.tree.map(np.asarray, now.adam.params)
-        cost = self.evaluate(params)
-        best = now.best.after(params, cost)
+        costs = self.evaluate(params)
+        best = now.best.after(params, costs)
         if best.worse < PATIENCE:
-            return now._replace(best=best)
+            return now._replace(best=best, evaluations=np.concatenate([now.evaluations, best.costs[None]]))
         watch.note(
-            f"The expected cost rose from {best.cost:.3g} to {cost:.3g} during the optimisation: it continues from the "
+            f"The expected cost rose from {best.cost:.3g} to {mean(costs):.3g} during the optimisation: it continues from the "
             "best policy, with steps half as large."
         )
         settings = self.settings
         again = jax.tree.map(lambda leaf: jnp.asarray(leaf, settings.precision), best.params)
         adam = begin(again, now.adam.key, settings.shards, settings.clip)
-        return now._replace(best=best._replace(worse=0), adam=adam, halvings=now.halvings + 1)
+        best = best._replace(worse=0)
+        return now._replace(best=best, evaluations=best.costs[None], adam=adam, halvings=now.halvings + 1)
 
     def _redrawn(self, now: OptimiserState, watch: Watcher) -> OptimiserState:
         watch.note("The expected cost was repeatedly not finite: a new initial policy is drawn.")

@@ -56,12 +56,16 @@ class Simulator:
         """The same simulation with other units and limits of the policy's inputs."""
         return replace(self, policy=self.policy.bind(inputs))
 
-    def expected_cost(self, rollout: Rollout) -> Float[Array, ""]:
-        """Ĵ(θ) of Eq. 5, plus the penalty on the inputs."""
-        cost = rollout.cost.mean(1).sum()
+    def costs(self, rollout: Rollout) -> Float[Array, "M"]:
+        """The cost of every particle, plus the penalty on its inputs."""
+        cost = rollout.cost.sum(0)
         if self.penalty is None:
             return cost
-        return cost + (rollout.u**2 @ jnp.asarray(self.penalty, rollout.u.dtype)).mean(1).sum()
+        return cost + (rollout.u**2 @ jnp.asarray(self.penalty, rollout.u.dtype)).sum(0)
+
+    def expected_cost(self, rollout: Rollout) -> Float[Array, ""]:
+        """Ĵ(θ) of Eq. 5, plus the penalty on the inputs."""
+        return self.costs(rollout).mean()
 
     def rollout(
         self,

@@ -16,8 +16,8 @@ from vfpilco.policy.base import Params
 
 DECAYS = (1.0, 0.96, 0.9, 0.8)
 """The gradient decays to choose from: all samples ahead, or about 25, 10 or 5."""
-STEPS = 40
-"""Gradient steps of every runner in a round."""
+SHARE = 0.2
+"""Gradient steps of every runner in a round, as a fraction of the first phase."""
 
 
 class Start(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from vfpilco.rollout.particles import Simulator
 from vfpilco.rollout.settings import OptimiserSettings
 
-CHUNK_STEPS, CHUNK_WORK = 50, 50 * 72_000
+CHUNK_STEPS, CHUNK_WORK = 25, 50 * 72_000
 """The most gradient steps between two checks of the cost, and how many particle steps and positions they amount to."""
 
 
@@ -26,17 +26,12 @@ class Phase(NamedTuple):
         """The same as arrays, for compiled code."""
         return Phase(np.int32(self.steps), *(np.asarray(value, dtype) for value in self[1:]))  # pyright: ignore
 
-    def converged(self, costs: np.ndarray, tolerance: float) -> bool:
-        """Whether the cost changed by less than the fraction `tolerance` between the last two fifths of the phase."""
-        window = self.steps // 5
-        if not tolerance or window < 1 or len(costs) < 2 * window:
-            return False
-        earlier, later = costs[-2 * window : -window].mean(), costs[-window:].mean()
-        return bool(abs(later - earlier) < tolerance * earlier)
 
+def phases(settings: OptimiserSettings, settled: bool = False) -> tuple[Phase, ...]:
+    """One half, a quarter and a quarter of the steps, each with smaller steps and less dropout than the one before.
 
-def phases(settings: OptimiserSettings) -> tuple[Phase, ...]:
-    """One half, a quarter and a quarter of the steps, each with smaller steps and less dropout than the one before."""
+    A policy that is settled, because it has succeeded, needs only the last two.
+    """
     half, quarter = -(-settings.steps // 2), -(-settings.steps // 4)
     first, last = settings.learning_rate, settings.final_learning_rate
     planned = (
@@ -44,7 +39,8 @@ def phases(settings: OptimiserSettings) -> tuple[Phase, ...]:
         Phase(min(quarter, settings.steps - half), float(np.sqrt(first * last)), settings.dropout / 2),
         Phase(max(settings.steps - half - quarter, 0), last, 0.0),
     )
-    return tuple(phase for phase in planned if phase.steps)
+    needed = tuple(phase for phase in planned if phase.steps)
+    return needed[1:] if settled and len(needed) > 1 else needed
 
 
 def chunk_size(simulator: Simulator, settings: OptimiserSettings) -> int:

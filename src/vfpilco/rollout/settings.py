@@ -20,8 +20,9 @@ class OptimiserSettings:
     """Particles simulated per gradient step."""
     steps: int = 400
     """Gradient steps per trial, at most."""
-    tolerance: float = 0.002
-    """A phase of the optimisation ends early when the cost changes by less than this fraction in a fifth; 0: never."""
+    tolerance: float = 0.05
+    """A phase of the optimisation ends early when 50 steps lower the expected cost by less than its noise, or by less
+    than this fraction of the standard deviation of the cost of a single trial; 0: never."""
     learning_rate: float = 0.01
     """Adam's first step size."""
     final_learning_rate: float = 0.0025

@@ -31,8 +31,10 @@ JITTERS = (0.01, 0.03, 0.1)
 """The timing jitters to choose from, relative to the sampling time; none is always possible."""
 MARGIN = 3.0
 """By how much, in log evidence, something else than the present choice must be better."""
-MOST_POINTS = 600
-"""Training points beyond which nothing is chosen anew: what was chosen before is kept."""
+MOST_POINTS = 250
+"""The most training points that candidates are compared on; the chosen one is fitted to all."""
+GROWTH = 2
+"""Choices are made anew when there are so many times as many data as at the last choice."""
 
 
 def choose_memory(explored: Sequence[Trial], machine: Machine, open_loop: bool = False) -> tuple[VelocityFree, str]:
@@ -57,7 +59,8 @@ class Candidate:
     jitter: float = 0.0
 
 
-Fit = Callable[[Candidate], Model]
+Fit = Callable[[Candidate, int | None], Model]
+"""Fits the model of a candidate, to all data (None) or to at most so many points."""
 
 
 @dataclass(frozen=True)
@@ -85,40 +88,60 @@ def can_jitter(dynamics: Dynamics) -> bool:
     return std is not None and any(std) and isinstance(dynamics.state, VelocityFree)
 
 
+def is_due(steps: Sequence[int]) -> bool:
+    """Whether there are twice as many data as when something was chosen last: choices are made anew then.
+
+    Args:
+        steps: The length of every trial so far; the first choice was made after the explorations.
+    """
+    chosen, total = 0, 0
+    for length in steps[:-1]:
+        total += length
+        if total >= GROWTH * chosen:
+            chosen = total
+    return total + steps[-1] >= GROWTH * chosen
+
+
 def choose(
     first: Candidate, kernels: tuple[Kernel, ...], jitters: tuple[float, ...], machine: Machine, fit: Fit
 ) -> Chosen:
-    """The best model by its evidence: first over kernels, then over jitters.
+    """The best model by its evidence on some of the data, fitted to all of them: first over kernels, then over jitters.
 
     Args:
         first: The present choice, which is kept unless another one is better by a margin.
         kernels: The kernels to choose from; empty if it is given.
-        jitters: The jitters to choose from; empty if it is given.
+        jitters: The jitters to choose from, ascending; empty if it is given.
         machine: The machine.
-        fit: Fits the model of a candidate.
+        fit: Fits the model of a candidate, to all data or to at most so many points.
     """
-    models = {first.kernel: fit(first)}
-    models |= {kernel: fit(replace(first, kernel=kernel)) for kernel in kernels if kernel != first.kernel}
+    if not kernels and not jitters:
+        return Chosen(fit(first, None), first)
+    models = {first.kernel: fit(first, MOST_POINTS)}
+    models |= {kernel: fit(replace(first, kernel=kernel), MOST_POINTS) for kernel in kernels if kernel != first.kernel}
     best = max(models, key=lambda kernel: _score(models[kernel]) + MARGIN * (kernel == first.kernel))
     reasons = [f"Chosen: kernel {to_text(best)}{_ahead(models, best)}."] if kernels else []
-    chosen = Chosen(models[best], replace(first, kernel=best), tuple(reasons))
-    return _choose_jitter(chosen, jitters, machine, fit) if jitters else chosen
+    candidate = replace(first, kernel=best)
+    if jitters:
+        candidate, reason = _choose_jitter(candidate, models[best], jitters, machine, fit)
+        reasons.append(reason)
+    return Chosen(fit(candidate, None), candidate, tuple(reasons))
 
 
-def _choose_jitter(chosen: Chosen, jitters: tuple[float, ...], machine: Machine, fit: Fit) -> Chosen:
-    """The smallest jitter whose evidence is close to that of the best one."""
-    first = chosen.candidate
+def _choose_jitter(
+    first: Candidate, model: Model, jitters: tuple[float, ...], machine: Machine, fit: Fit
+) -> tuple[Candidate, str]:
+    """The smallest jitter whose evidence is close to that of the best one; larger ones are tried while that helps."""
     sensor = first.dynamics.sensor.sensor if isinstance(first.dynamics.sensor, TimingJitter) else first.dynamics.sensor
-    candidates, models = {first.jitter: first}, {first.jitter: chosen.model}
+    candidates, models = {}, {}
     for jitter in (0.0, *jitters):
-        if jitter not in models:
-            dynamics = replace(first.dynamics, sensor=with_jitter(sensor, machine, jitter))
-            candidates[jitter] = replace(first, dynamics=dynamics, jitter=jitter)
-            models[jitter] = fit(candidates[jitter])
+        dynamics = replace(first.dynamics, sensor=with_jitter(sensor, machine, jitter))
+        candidates[jitter] = replace(first, dynamics=dynamics, jitter=jitter)
+        models[jitter] = model if jitter == first.jitter else fit(candidates[jitter], MOST_POINTS)
+        if jitter > first.jitter and _score(models[jitter]) < max(map(_score, models.values())):
+            break
     highest = max(map(_score, models.values()))
     best = min(jitter for jitter, model in models.items() if _score(model) >= highest - MARGIN)
-    reason = f"Chosen: timing jitter {best:.0%} of the sampling time{_ahead(models, best)}."
-    return Chosen(models[best], candidates[best], (*chosen.reasons, reason))
+    return candidates[best], f"Chosen: timing jitter {best:.0%} of the sampling time{_ahead(models, best)}."
 
 
 def _score(model: Model) -> float:

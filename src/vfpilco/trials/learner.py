@@ -13,7 +13,7 @@ from vfpilco.data.failures import Interrupted, PlantError
 from vfpilco.data.trial import Trial
 from vfpilco.data.watcher import NoteKeeper, Watcher
 from vfpilco.model.dynamics import Dynamics, TrainingSet
-from vfpilco.model.fit import fit
+from vfpilco.model.fit import fit, stretches
 from vfpilco.model.model import Model
 from vfpilco.policy.base import Policy
 from vfpilco.policy.learned import LearnedPolicy
@@ -30,12 +30,12 @@ from vfpilco.tasks.plant import EndsEarly, Plant
 from vfpilco.trials.choosing import (
     JITTERS,
     KERNELS,
-    MOST_POINTS,
     Candidate,
     Chosen,
     can_jitter,
     choose,
     choose_memory,
+    is_due,
     with_jitter,
 )
 from vfpilco.trials.comparison import compare
@@ -115,22 +115,23 @@ class Learner:
         first = Candidate(self.dynamics, kernel, 0.0 if previous is None else previous.jitter)
         capacity = self.plan.capacity(self.result.explored)
 
-        def fit_one(candidate: Candidate) -> Model:
+        def fit_one(candidate: Candidate, most: int | None = None) -> Model:
             interrupts.check()
+            data = candidate.dynamics.training_sets(self.result.trials, capacity)
             known = previous is not None and previous.kernel == candidate.kernel
             fitted = fit(
-                candidate.dynamics.training_sets(self.result.trials, capacity),
+                data if most is None else data.at(stretches(len(data.x), most)),
                 kernel=candidate.kernel,
                 kinds=tuple(candidate.dynamics.state.input_kinds()),
-                inducing=model.inducing,
+                inducing=model.inducing if most is None else 0,
                 previous=previous if known else None,
                 least_noise=candidate.dynamics.least_noise(),
             )
             return dataclasses.replace(fitted, jitter=candidate.jitter)
 
-        few = len(self.data().x) <= MOST_POINTS
-        kernels = KERNELS if few and model.kernel is None else ()
-        jitters = JITTERS if few and can_jitter(self.plan.dynamics) else ()
+        due = is_due([trial.steps for trial in self.result.trials])
+        kernels = KERNELS if due and model.kernel is None else ()
+        jitters = JITTERS if due and can_jitter(self.plan.dynamics) else ()
         return choose(first, kernels, jitters, self.task.machine, fit_one)
 
     def update_policy(self, trial: int, model: Model) -> LearnedPolicy:
@@ -163,6 +164,7 @@ class Learner:
             self.key_for(trial, 0),
             self.starts(policy),
             lambda params: policy.learning_rates(params, limits, errors),
+            settled=self.result.successes[-1:] == [True],
         )
         with self.journal.timed(trial, "policy"):
             now = checkpoints.restore(optimisation.start(), settings.shards)
