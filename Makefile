@@ -7,12 +7,13 @@ INSTALLED := $(VENV)/.installed
 LOG := $(VENV)/install.log
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint types layers docs clean
+.PHONY: help demo test test-long campaigns lint types layers docs clean
 
 help:
 	@echo "make demo        learn the cart-pole swing-up, with a live display"
 	@echo "make test        lint, format, types, layers, documentation and tests"
 	@echo "make test-long   the slower proofs"
+	@echo "make campaigns   faults, kills and hostile data at random, for MINUTES=20; recorded in docs/results/campaigns.jsonl"
 	@echo "make docs        the documentation site, in docs/_build/html"
 	@echo "make clean       remove .venv, caches and built packages (runs/ is kept)"
 	@echo "PYTHON=python3.12 make …   another Python than python3 (3.11 or newer)"
@@ -30,6 +31,11 @@ test: $(INSTALLED)
 # The code of the short tests is compiled quickly; complete learning runs need code that is fast.
 test-long: $(INSTALLED)
 	XLA_FLAGS=--xla_backend_optimization_level=3 $(PYTEST) -m long
+
+# Every call continues from the first unused seed. A case that failed: VFPILCO_CAMPAIGN_SEED=… pytest -m campaign FILE -k …
+MINUTES ?= 20
+campaigns: $(INSTALLED)
+	VFPILCO_CAMPAIGN_MINUTES=$(MINUTES) XLA_FLAGS=--xla_backend_optimization_level=3 $(PYTEST) -m campaign
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check src tests examples

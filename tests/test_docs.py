@@ -10,6 +10,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import ledger
 import pytest
 
 import vfpilco
@@ -77,6 +78,21 @@ def test_the_documented_constants_of_choices_are_those_of_the_code():
 def test_the_documented_kernels_are_those_that_are_chosen_from():
     shown = re.findall(r"^\| `([^`]+)` \| [^|]+ \|$", CHOSEN, flags=re.M)
     assert shown == [to_text(kernel) for kernel in KERNELS]
+
+
+# -- campaigns ---------------------------------------------------------------------------------------------------
+
+
+def test_the_documented_numbers_of_cases_are_those_that_were_recorded():
+    (shown,) = ledger.TABLE.findall(ledger.PAGE.read_text())
+    assert shown == ledger.table()
+
+
+def test_a_campaign_uses_every_seed_once():
+    following = dict.fromkeys(ledger.GOALS, 0)
+    for record in ledger.records():
+        assert record.first == following[record.campaign], record
+        following[record.campaign] += record.cases
 
 
 # -- names and files ---------------------------------------------------------------------------------------------

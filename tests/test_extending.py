@@ -22,8 +22,7 @@ def run(request, tmp_path_factory) -> tuple[str, vfpilco.Task, Path, vfpilco.Res
     """A run of an example."""
     task = vfpilco.task(str(EXAMPLES / f"{request.param}.py"))
     out = tmp_path_factory.mktemp("extending") / request.param
-    own = {"policy": task.settings["policy"]} if "policy" in task.settings else {}
-    return request.param, task, out, vfpilco.learn(task, trials=1, out=out, **{**TINY, **own})
+    return request.param, task, out, vfpilco.learn(task, trials=1, out=out, **{**TINY, **task.settings})
 
 
 def test_there_is_an_example_file_for_every_kind_of_component():

@@ -8,11 +8,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from campaign import Campaign
+from campaign import Run, campaign, nothing, sample
 from folders import SIZE_FLAGS, TINY_FLAGS
 from killing import Commands, Scenario, kept
 
-KILLS = 500
+SOME = 18
 """Cases of `make test-long`; a case has one kill or two."""
 
 
@@ -62,23 +62,28 @@ def scenarios(commands: Commands, place: Path) -> list[Scenario]:
     ]
 
 
-def kill(campaign: Campaign, place: Path) -> None:
+def kill(run: Run, place: Path) -> None:
     """Kill the commands in turn; all files are in `place`."""
     work = place / "work"
     with Commands(place / "output.txt") as commands:
         listed = scenarios(commands, place / "bases")
         for scenario in listed:
             scenario.measure(commands, work)
-        campaign.note(", ".join(f"{scenario.name} {scenario.seconds:.1f} s" for scenario in listed))
-        for seed in campaign.seeds():
+        print(", ".join(f"{scenario.name} {scenario.seconds:.1f} s" for scenario in listed))
+
+        def case(seed: int) -> str | None:
             scenario = listed[seed % len(listed)]
-            kills, problem = scenario.kill(commands, work, random.Random(seed))
-            campaign.counts[f"kills of {scenario.name}"] += kills
-            if problem:
-                campaign.problem(f"{seed}: {scenario.name}: {problem}")
-    campaign.check()
+            problem = scenario.kill(commands, work, random.Random(seed))
+            return f"{scenario.name}: {problem}" if problem else None
+
+        run(case, nothing)
 
 
 @pytest.mark.long
 def test_kills_at_random_moments_lose_nothing(tmp_path):
-    kill(Campaign("kills", KILLS, hours=6), tmp_path)
+    kill(sample(SOME), tmp_path)
+
+
+@pytest.mark.campaign
+def test_kills(tmp_path):
+    kill(campaign("kills"), tmp_path)

@@ -5,64 +5,72 @@ from __future__ import annotations
 import random
 
 import pytest
-from campaign import Campaign, flat, handles, memory, threads
+from campaign import Run, campaign, flat, handles, memory, sample, threads
 from hostile import HostilePlant, Rig, attack_client, attack_server, served, serves
 
-SAMPLE, MANY = 300, 50_000
+FEW, MORE = 300, 5_000
 """Messages to each side: in `make test`, and in `make test-long`."""
 
 
-def against_server(campaign: Campaign) -> None:
-    rig, used = Rig(), []
+class Usage:
+    """Memory, open files and threads of this process, over time."""
+
+    def __init__(self) -> None:
+        self.used: list[tuple[float, int, int]] = []
+
+    def note(self) -> None:
+        self.used.append((memory(), handles(), threads()))
+
+    def check(self) -> None:
+        if len(self.used) < 3:
+            return
+        after = max(2, len(self.used) // 4)
+        for numbers, more in zip(zip(*self.used, strict=True), (10, 3, 1), strict=True):
+            flat(numbers, after, more)
+
+
+def against_server(run: Run) -> None:
+    rig, usage = Rig(), Usage()
+
+    def attack(seed: int) -> str | None:
+        found = attack_server(place, rig, random.Random(seed))
+        if seed % 100 == 0:
+            usage.note()
+            found = found or (None if serves(place) else "a learner is not served any more")
+        return found
+
     with served(rig) as place:
-        for seed in campaign.seeds():
-            found = attack_server(place, rig, random.Random(seed))
-            if found:
-                campaign.problem(f"{seed}: {found}")
-            if seed % 100 == 0:
-                if not serves(place):
-                    campaign.problem(f"{seed}: a learner is not served any more")
-                used.append((memory(), handles(), threads()))
+        run(attack, usage.check)
     assert not rig.moving
-    campaign.note(f"steps applied: {rig.steps}; MB, handles, threads at the end: {used[-1]}")
-    check(campaign, used)
 
 
-def against_client(campaign: Campaign) -> None:
-    used = []
+def against_client(run: Run) -> None:
+    usage = Usage()
+
+    def attack(seed: int) -> str | None:
+        if seed % 100 == 0:
+            usage.note()
+        return attack_client(plant, random.Random(seed))
+
     with HostilePlant() as plant:
-        for seed in campaign.seeds():
-            found = attack_client(plant, random.Random(seed))
-            if found:
-                campaign.problem(f"{seed}: {found}")
-            if seed % 100 == 0:
-                used.append((memory(), handles(), threads()))
-    campaign.note(f"MB, handles, threads at the end: {used[-1]}")
-    check(campaign, used)
+        run(attack, usage.check)
 
 
-def check(campaign: Campaign, used: list[tuple[float, int, int]]) -> None:
-    campaign.check()
-    megabytes, files, running = zip(*used, strict=True)
-    after = max(2, len(used) // 4)
-    flat(megabytes, after, 10)
-    flat(files, after, 3)
-    flat(running, after, 1)
+SIDES = {"messages to a server": against_server, "messages to a client": against_client}
 
 
-def test_a_server_survives_hostile_messages():
-    against_server(Campaign("messages to a server, sample", SAMPLE, hours=0.1))
-
-
-def test_a_client_survives_hostile_messages():
-    against_client(Campaign("messages to a client, sample", SAMPLE, hours=0.1))
+@pytest.mark.parametrize("side", SIDES)
+def test_both_sides_survive_hostile_messages(side):
+    SIDES[side](sample(FEW))
 
 
 @pytest.mark.long
-def test_a_server_survives_many_hostile_messages():
-    against_server(Campaign("messages to a server", MANY, hours=2))
+@pytest.mark.parametrize("side", SIDES)
+def test_both_sides_survive_many_hostile_messages(side):
+    SIDES[side](sample(MORE))
 
 
-@pytest.mark.long
-def test_a_client_survives_many_hostile_messages():
-    against_client(Campaign("messages to a client", MANY, hours=2))
+@pytest.mark.campaign
+@pytest.mark.parametrize("side", SIDES)
+def test_hostile_messages(side):
+    SIDES[side](campaign(side))

@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-from folders import TINY_FLAGS
 
 import vfpilco
 from vfpilco.cli.commands import learn as command
@@ -142,7 +141,7 @@ def test_options_of_built_in_components_are_refused_for_others(own, flags, words
 
 def test_a_run_with_components_of_its_own_is_resumed_evaluated_and_exported(own, tmp_path, capsys):
     run = str(tmp_path / "run")
-    flags = [flag for flag in TINY_FLAGS if flag not in ("--basis-functions", "5")]
+    flags = ["--trials", "1", "--steps", "12", "--particles", "4", "--inducing", "32", "--noise", "white"]
     assert main(["learn", own, "--out", run, "--quiet", *flags]) == 0
     assert main(["learn", own, "--out", run, "--resume", "--quiet"]) == 0
     assert main(["evaluate", run, "--episodes", "1", "--json"]) == 0

@@ -203,7 +203,7 @@ def velocity_free() -> vfpilco.Result:
 
 @pytest.mark.parametrize("state", [Filtered(), FullState()], ids=repr)
 def test_baselines_go_through_the_same_trial_loop_from_the_same_exploration(state, velocity_free):
-    baseline = vfpilco.learn(vfpilco.task("cartpole"), seed=3, trials=1, state=state, **SMALL)
+    baseline = vfpilco.learn(vfpilco.task("cartpole"), seed=3, trials=1, **{**SMALL, "state": state})
     np.testing.assert_array_equal(velocity_free.trials[0].q, baseline.trials[0].q)
     np.testing.assert_array_equal(velocity_free.trials[0].u, baseline.trials[0].u)
     assert baseline.rows[1].kind == "policy"
@@ -225,7 +225,7 @@ def test_the_full_state_needs_a_plant_that_knows_it():
 
     blind = dataclasses.replace(task, machine=dataclasses.replace(task.machine, plant=Blind))
     with pytest.raises(vfpilco.UserError, match=r"does not know its true state .* choose --method vf or pms"):
-        vfpilco.learn(blind, trials=1, state=FullState(), **SMALL)
+        vfpilco.learn(blind, trials=1, **{**SMALL, "state": FullState()})
 
 
 def test_the_full_state_learns_from_true_positions_and_velocities(task, explore):

@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from campaign import Campaign
-from fuzzing import folders, fuzz_policies, fuzz_runs, without_learning
+from campaign import Run, campaign, nothing, sample
+from fuzzing import folders, fuzz_policy, fuzz_run, without_learning
 
 from vfpilco.common import compiled
 
-MANY, FIRST = 20_000, 1000
-"""Folders and policies of `make test-long`, and their first seed: `make test` has smaller ones."""
+RUNS, POLICIES = 150, 300
+"""Cases of `make test`."""
+MORE = 1500
+"""Cases of each kind in `make test-long`."""
 
 
 @pytest.fixture(scope="module")
@@ -19,32 +21,45 @@ def base(tmp_path_factory) -> dict[str, Path]:
     return folders(tmp_path_factory.mktemp("base"))
 
 
-def check(problems: list[str]) -> None:
-    assert not problems, "\n".join(problems)
+@pytest.fixture
+def mutate_runs(base, tmp_path, monkeypatch, as_users_run_it):
+    def mutate(run: Run) -> None:
+        with without_learning(monkeypatch):
+            run(lambda seed: fuzz_run(base, tmp_path, seed), nothing)
+
+    return mutate
 
 
-def test_mutated_runs_and_logs_are_reported_in_one_sentence(base, tmp_path, monkeypatch, as_users_run_it):
-    with without_learning(monkeypatch):
-        check(fuzz_runs(base, tmp_path, range(150)))
+@pytest.fixture
+def mutate_policies(tmp_path, as_users_run_it):
+    return lambda run: run(lambda seed: fuzz_policy(tmp_path, seed), nothing)
 
 
-def test_mutated_policies_are_reported_in_one_sentence(tmp_path, as_users_run_it):
-    check(fuzz_policies(tmp_path, range(300)))
+def test_mutated_runs_and_logs_are_reported_in_one_sentence(mutate_runs):
+    mutate_runs(sample(RUNS))
+
+
+def test_mutated_policies_are_reported_in_one_sentence(mutate_policies):
+    mutate_policies(sample(POLICIES))
 
 
 @pytest.mark.long
-def test_many_mutated_runs_and_logs_are_reported_in_one_sentence(base, tmp_path, monkeypatch, as_users_run_it):
+def test_many_mutated_runs_and_logs_are_reported_in_one_sentence(mutate_runs, monkeypatch):
     monkeypatch.setattr(compiled, "MOST", 32)
-    campaign = Campaign("mutated runs and logs", MANY, hours=8)
-    with without_learning(monkeypatch):
-        for seed in campaign.seeds():
-            campaign.problems += fuzz_runs(base, tmp_path, range(FIRST + seed, FIRST + seed + 1))
-    campaign.check()
+    mutate_runs(sample(MORE))
 
 
 @pytest.mark.long
-def test_many_mutated_policies_are_reported_in_one_sentence(tmp_path, as_users_run_it):
-    campaign = Campaign("mutated policies", MANY, hours=2)
-    for seed in campaign.seeds():
-        campaign.problems += fuzz_policies(tmp_path, range(FIRST + seed, FIRST + seed + 1))
-    campaign.check()
+def test_many_mutated_policies_are_reported_in_one_sentence(mutate_policies):
+    mutate_policies(sample(MORE))
+
+
+@pytest.mark.campaign
+def test_mutated_runs_and_logs(mutate_runs, monkeypatch):
+    monkeypatch.setattr(compiled, "MOST", 32)
+    mutate_runs(campaign("mutated runs and logs"))
+
+
+@pytest.mark.campaign
+def test_mutated_policies(mutate_policies):
+    mutate_policies(campaign("mutated policies"))

@@ -1,68 +1,129 @@
-"""Long campaigns: cases are bounded in number and time, and their counts are printed, and kept in a file."""
+"""Campaigns: cases with a seed each, of which tests try a sample, and `make campaigns` as many as time allows."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+
+import ledger
+
+import vfpilco
 
 MOST_PROBLEMS = 20
 """A campaign ends after so many."""
+BATCH = 60.0
+"""Seconds of cases that are recorded together."""
+
+Case = Callable[[int], "str | None"]
+"""Tries the case of a seed and returns what is wrong, or None. An exception is a problem too."""
+Check = Callable[[], object]
+"""Raises an error if the cases so far, together, have left something behind."""
+Run = Callable[[Case, Check], None]
+"""Tries cases, and fails if there was a problem."""
 
 
-class Campaign:
-    """Cases with the seeds 0, 1, …; `check` fails if there was a problem or time ran out.
+@dataclass
+class Batch:
+    """Cases with consecutive seeds."""
 
-    With the environment variable VFPILCO_CAMPAIGN, a folder, the counts so far are in a file there at any time.
+    first: int
+    cases: int = 0
+    problems: list[tuple[int, str]] = field(default_factory=list)
+    begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def next(self) -> int:
+        """The seed of the next case."""
+        return self.first + self.cases
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.begun
+
+    def attempt(self, case: Case) -> None:
+        self._attempt(self.next, case)
+        self.cases += 1
+
+    def check(self, afterwards: Check) -> None:
+        def check(_: int) -> None:
+            afterwards()
+
+        self._attempt(self.next - 1, check)
+
+    def _attempt(self, seed: int, case: Case) -> None:
+        try:
+            problem = case(seed)
+        except Exception as error:
+            problem = "".join(traceback.format_exception(error, limit=-4))
+        if problem:
+            self.problems.append((seed, problem[:2000]))
+
+
+def nothing() -> None:
+    """The check of cases that can leave nothing behind."""
+
+
+def sample(cases: int) -> Run:
+    """The cases with the seeds below `cases`."""
+
+    def run(case: Case, afterwards: Check = nothing) -> None:
+        batch = Batch(0)
+        while batch.cases < cases and len(batch.problems) < MOST_PROBLEMS:
+            batch.attempt(case)
+        batch.check(afterwards)
+        _report(f"{batch.cases} cases in {batch.seconds:.0f} s", batch.problems)
+
+    return run
+
+
+def campaign(name: str) -> Run:
+    """As many cases as the time of this campaign allows, from the first seed that was never used; they are recorded.
+
+    The environment variable VFPILCO_CAMPAIGN_MINUTES is the time of all campaigns together. With
+    VFPILCO_CAMPAIGN_SEED only the case of that seed is tried, and not recorded.
     """
+    seconds = ledger.share(name, 60 * float(os.environ.get("VFPILCO_CAMPAIGN_MINUTES", "20")))
+    chosen, ends, commit = os.environ.get("VFPILCO_CAMPAIGN_SEED"), time.monotonic() + seconds, ledger.commit()
 
-    def __init__(self, name: str, cases: int, hours: float) -> None:
-        self.name, self.cases, self.hours = name, cases, hours
-        self.counts: Counter[str] = Counter()
-        self.problems: list[str] = []
-        self.notes: list[str] = []
-        self.begun, self.done, self.written = time.monotonic(), 0, 0.0
+    def run(case: Case, afterwards: Check = nothing) -> None:
+        if chosen is not None:
+            alone = Batch(int(chosen))
+            alone.attempt(case)
+            return _report(f"{name}: the case {chosen}", alone.problems)
+        cases, problems = 0, []
+        while time.monotonic() < ends and len(problems) < MOST_PROBLEMS:
+            batch = Batch(ledger.next_seed(name))
+            try:
+                while time.monotonic() < ends and batch.seconds < BATCH and len(batch.problems) < MOST_PROBLEMS:
+                    batch.attempt(case)
+                batch.check(afterwards)
+            finally:
+                if batch.cases:
+                    ledger.append(_record(name, batch, commit))
+            cases, problems = cases + batch.cases, problems + batch.problems
+        return _report(f"{name}: {cases} cases", problems)
 
-    def seeds(self) -> Iterator[int]:
-        """The seed of every case, until all are done or time is over."""
-        for seed in range(self.cases):
-            if time.monotonic() - self.begun > 3600 * self.hours or len(self.problems) >= MOST_PROBLEMS:
-                break
-            yield seed
-            self.done = seed + 1
-            if time.monotonic() - self.written > 10:
-                self.write()
+    return run
 
-    def note(self, text: str) -> None:
-        """Keep a remark for the report."""
-        self.notes.append(text)
 
-    def problem(self, text: str) -> None:
-        """Keep what went wrong in a case."""
-        self.problems.append(text)
-        self.write()
+def _record(name: str, batch: Batch, commit: str) -> ledger.Record:
+    failures = len({seed for seed, _ in batch.problems})
+    date, version = datetime.now(UTC).strftime("%Y-%m-%d"), vfpilco.__version__
+    seconds = round(batch.seconds, 1)
+    return ledger.Record(name, batch.first, batch.cases, failures, version, commit, date, seconds, batch.problems)
 
-    def report(self) -> str:
-        """What was done so far."""
-        seconds = time.monotonic() - self.begun
-        counts = ", ".join(f"{name} {count}" for name, count in sorted(self.counts.items()))
-        lines = [f"{self.name}: {self.done} of {self.cases} cases in {seconds:.0f} s, {len(self.problems)} problems"]
-        return "\n".join([*lines, *([counts] if counts else []), *self.notes, *self.problems])
 
-    def write(self) -> None:
-        self.written = time.monotonic()
-        folder = os.environ.get("VFPILCO_CAMPAIGN")
-        if folder:
-            (Path(folder) / f"{self.name.replace(' ', '-')}.txt").write_text(f"{self.report()}\n")
+def _report(done: str, problems: list[tuple[int, str]]) -> None:
+    print(f"{done}, {len(problems)} problems")
+    assert not problems, "\n".join(f"seed {seed}: {text}" for seed, text in problems)
 
-    def check(self) -> None:
-        """Print the counts; fail unless every case was done, without a problem."""
-        self.write()
-        print(self.report())
-        assert not self.problems, self.report()
-        assert self.done == self.cases, self.report()
+
+# -- what a process uses -------------------------------------------------------------------------------------------
 
 
 def memory(pid: int | str = "self") -> float:

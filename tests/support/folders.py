@@ -11,15 +11,21 @@ from typing import Any
 from vfpilco.cli.commands import learn as command
 from vfpilco.cli.main import main
 from vfpilco.common import files
+from vfpilco.model.kernels import SE
+from vfpilco.model.noise import WhiteNoise
 from vfpilco.policy.rbf import RBF
+from vfpilco.state.window import VelocityFree
 from vfpilco.storage import checkpoints, trialfile
 from vfpilco.storage.runfolder import RunFolder
 
-SIZES: dict[str, Any] = {"particles": 4, "policy": RBF(5), "inducing": 32}
+GIVEN: dict[str, Any] = {"state": VelocityFree(2, 1), "kernel": SE(), "noise": WhiteNoise()}
+"""What is otherwise chosen from the data, which takes most of the time of a small run."""
+SIZES: dict[str, Any] = {"particles": 4, "policy": RBF(5), "inducing": 32, **GIVEN}
 """The sizes of arrays in small runs: the same in all tests, so that they are compiled once."""
 TINY: dict[str, Any] = {"trials": 1, "steps": 12, **SIZES}
 """Keyword arguments of `learn` for a run that takes about a second once everything is compiled."""
-SIZE_FLAGS = ["--particles", "4", "--basis-functions", "5", "--inducing", "32"]
+GIVEN_FLAGS = ["--m-q", "2", "--m-u", "1", "--kernel", "se", "--noise", "white"]
+SIZE_FLAGS = ["--particles", "4", "--basis-functions", "5", "--inducing", "32", *GIVEN_FLAGS]
 TINY_FLAGS = ["--trials", "1", "--steps", "12", *SIZE_FLAGS]
 """The same for the command line."""
 

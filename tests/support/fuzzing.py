@@ -266,38 +266,32 @@ def problem(argv: list[str]) -> str | None:
     return None if code in (0, 2) else f"exit code {code}"
 
 
-def fuzz_runs(base: dict[str, Path], place: Path, seeds: range) -> list[str]:
-    """Problems found in mutated folders and logs, each with the seed that shows it."""
-    problems = []
-    for seed in seeds:
-        rng = random.Random(seed)
-        kind = rng.choice(sorted(base))
-        folder = place / str(seed)
-        run = Path(shutil.copytree(base[kind], folder / "run"))
-        log = folder / "log.csv"
-        log.write_bytes(csv((SAMPLES / "run-format4/trials/000.csv").read_bytes(), rng, []))
-        said = mutate(run, rng)
-        argv = rng.choice(commands(kind, run, log, rng))
-        found = problem(argv)
-        if found:
-            problems.append(f"{seed} ({kind}: {said}): vfpilco {argv[0]}: {found}")
-        shutil.rmtree(folder)
-    return problems
+def fuzz_run(base: dict[str, Path], place: Path, seed: int) -> str | None:
+    """What is wrong with how a command answers to a mutated folder or log."""
+    rng = random.Random(seed)
+    kind = rng.choice(sorted(base))
+    folder = place / str(seed)
+    run = Path(shutil.copytree(base[kind], folder / "run"))
+    log = folder / "log.csv"
+    log.write_bytes(csv((SAMPLES / "run-format4/trials/000.csv").read_bytes(), rng, []))
+    said = mutate(run, rng)
+    argv = rng.choice(commands(kind, run, log, rng))
+    found = problem(argv)
+    shutil.rmtree(folder)
+    return f"{kind}: {said}: vfpilco {argv[0]}: {found}" if found else None
 
 
-def fuzz_policies(place: Path, seeds: range) -> list[str]:
-    """Problems found in mutated policy files."""
+def fuzz_policy(place: Path, seed: int) -> str | None:
+    """What is wrong with how a mutated policy file is read."""
     files = [*sorted((SAMPLES / "policies-format3").iterdir()), SAMPLES / "run-format4/policy.safetensors"]
-    problems = []
-    for seed in seeds:
-        rng, said = random.Random(seed), []
-        file = Path(shutil.copy(rng.choice(files), place / "policy.safetensors"))
-        change_arrays(file, rng, said)
-        try:
-            policy = LearnedPolicy.load(file)
-            policy(np.zeros(policy.measures))
-        except UserError:
-            pass
-        except Exception as error:
-            problems.append(f"{seed} ({', '.join(said)}): {type(error).__name__}: {str(error)[:200]}")
-    return problems
+    rng, said = random.Random(seed), []
+    file = Path(shutil.copy(rng.choice(files), place / "policy.safetensors"))
+    change_arrays(file, rng, said)
+    try:
+        policy = LearnedPolicy.load(file)
+        policy(np.zeros(policy.measures))
+    except UserError:
+        pass
+    except Exception as error:
+        return f"{', '.join(said)}: {type(error).__name__}: {str(error)[:200]}"
+    return None

@@ -146,29 +146,27 @@ class Scenario:
         """Whether a command has refused to do again what was done before."""
         return code == 2 and bool(self.done) and self.done in said
 
-    def kill(self, commands: Commands, work: Path, rng: random.Random) -> tuple[int, str | None]:
-        """Kill it once or twice and run it to the end: the number of kills, and what is wrong."""
+    def kill(self, commands: Commands, work: Path, rng: random.Random) -> str | None:
+        """Kill it once or twice and run it to the end; what is wrong then."""
         self.begin(work)
-        kills = 0
         for _ in range(rng.choice([1, 1, 2])):
             code, said = commands.run(self.arguments(work), rng.uniform(0, 1.1 * self.seconds))
-            kills += code is None
             if not (code in (None, 0) or self.is_done(code, said) or _is_busy(code, said)):
-                return kills, f"exit code {code}: {said[-500:]}"
+                return f"exit code {code}: {said[-500:]}"
         for _ in range(20):
             code, said = commands.run(self.arguments(work))
             if not _is_busy(code, said):
                 break
             time.sleep(1)
         if code != 0 and not self.is_done(code, said):
-            return kills, f"afterwards exit code {code}: {said[-500:]}"
+            return f"afterwards exit code {code}: {said[-500:]}"
         if self.prints and said != self.expected[1]:
-            return kills, f"printed {said[-500:]}"
+            return f"printed {said[-500:]}"
         now, expected = self.compare(work), self.expected[0]
         if now != expected:
             different = sorted(name for name in now.keys() | expected.keys() if now.get(name) != expected.get(name))
-            return kills, f"different: {', '.join(different)}"
-        return kills, None
+            return f"different: {', '.join(different)}"
+        return None
 
 
 def _is_busy(code: int | None, said: str) -> bool:

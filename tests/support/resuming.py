@@ -26,7 +26,7 @@ class TinyRun(NamedTuple):
         return next(moment for moment in self.moments if (moment / name).exists())
 
 
-def tiny_run(folder: Path, moments: Path) -> TinyRun:
+def tiny_run(folder: Path, moments: Path, flags: list[str] = TINY_FLAGS) -> TinyRun:
     """Learn the tiny run; the copies go to the folder `moments`."""
     seen, logged = [], itertools.count()
 
@@ -39,7 +39,7 @@ def tiny_run(folder: Path, moments: Path) -> TinyRun:
     with pytest.MonkeyPatch.context() as patch:
         hurried(patch)
         Disk(patch, folder, before)
-        assert learn(folder, *TINY_FLAGS) == 0
+        assert learn(folder, *flags) == 0
     return TinyRun(folder, content(folder), seen)
 
 

@@ -144,7 +144,7 @@ def test_wait_asks_before_every_trial(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("then press Enter") == 2
     alone = subprocess.run(
-        [*command[:-1], "17", "--out", str(tmp_path / "b")], input="", capture_output=True, text=True, timeout=300
+        [*command, "--seed", "17", "--out", str(tmp_path / "b")], input="", capture_output=True, text=True, timeout=300
     )
     assert alone.returncode == 2
     assert "There is no terminal to press Enter in" in alone.stderr

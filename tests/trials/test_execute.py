@@ -212,7 +212,7 @@ def test_velocities_are_recorded_only_together_with_true_positions(task):
 @pytest.mark.parametrize("plant", [Bare, KnowsPositions, KnowsOnlyVelocities])
 def test_the_full_state_needs_true_positions_and_velocities(tmp_path, task, plant):
     with pytest.raises(vfpilco.UserError, match="does not know its true state"):
-        vfpilco.learn(variant(task, plant=plant), trials=1, out=tmp_path / "a", state=FullState(), **SMALL)
+        vfpilco.learn(variant(task, plant=plant), trials=1, out=tmp_path / "a", **{**SMALL, "state": FullState()})
     assert not (tmp_path / "a").exists()
 
 
@@ -237,7 +237,7 @@ def test_a_trial_that_the_plant_ended_early_is_kept_even_if_the_plant_cannot_be_
 def test_a_plant_is_closed_after_use_if_it_can_be(task):
     closeable = variant(task, plant=Closeable)
     with pytest.raises(vfpilco.UserError, match="does not know its true state"):
-        vfpilco.learn(closeable, trials=1, state=FullState(), **SMALL)
+        vfpilco.learn(closeable, trials=1, **{**SMALL, "state": FullState()})
     assert Closeable.closed == 1
     vfpilco.dry_run(closeable)
     assert Closeable.closed == 2

@@ -155,7 +155,7 @@ def test_the_same_seed_gives_identical_files_and_another_seed_does_not(small_run
 def test_the_exploration_does_not_depend_on_the_settings_of_the_method(small_run, tmp_path):
     _, folder, _ = small_run
     state = VelocityFree(m_q=1, m_u=0)
-    vfpilco.learn(vfpilco.task("cartpole"), seed=7, trials=1, out=tmp_path / "a", **SMALL, state=state)
+    vfpilco.learn(vfpilco.task("cartpole"), seed=7, trials=1, out=tmp_path / "a", **{**SMALL, "state": state})
     assert (folder.path / "trials/000.csv").read_bytes() == (tmp_path / "a/trials/000.csv").read_bytes()
 
 
@@ -175,8 +175,9 @@ def test_other_memories_encodings_and_policies_learn(settings):
 
 
 def test_a_kernel_on_features_that_the_task_does_not_have_is_refused_before_the_plant_moves(tmp_path):
+    wrong = {**SMALL, "kernel": SE() + Linear(on=("features",))}
     with pytest.raises(vfpilco.UserError, match="A kernel is on features"):
-        vfpilco.learn(vfpilco.task("cartpole"), out=tmp_path / "run", **SMALL, kernel=SE() + Linear(on=("features",)))
+        vfpilco.learn(vfpilco.task("cartpole"), out=tmp_path / "run", **wrong)
     assert not (tmp_path / "run").exists()
 
 

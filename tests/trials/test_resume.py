@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from folders import TINY_FLAGS, content, learn, one_sentence
-from resuming import check_resumed, listed_runs
+from folders import GIVEN_FLAGS, TINY_FLAGS, content, learn, one_sentence
+from resuming import check_resumed, listed_runs, tiny_run
 
 from vfpilco.cli.main import main
 
@@ -38,6 +38,16 @@ def test_the_same_settings_may_be_given_again(halfway, tiny, capsys):
 def test_without_settings_those_of_the_run_are_used(halfway, tiny, capsys):
     check_resumed(halfway, tiny, capsys)
     check_resumed(halfway, tiny, capsys)
+
+
+def test_what_was_chosen_from_the_data_is_chosen_again(tmp_path, capsys, hurry):
+    flags = [*TINY_FLAGS[: -len(GIVEN_FLAGS)]]
+    (tmp_path / "moments").mkdir()
+    chosen = tiny_run(tmp_path / "run", tmp_path / "moments", flags)
+    assert (chosen.run / "results.jsonl").read_text().count("Chosen: ") >= 3  # memory, kernel, jitter
+    for name in ("trials/000.csv", "checkpoint.safetensors"):
+        folder = Path(shutil.copytree(chosen.moment_with(name), tmp_path / Path(name).stem))
+        check_resumed(folder, chosen, capsys)
 
 
 def test_the_number_of_trials_may_be_raised_but_not_lowered(halfway, capsys):

@@ -1,7 +1,7 @@
 """The invariant: whatever happens at whatever line, the machine is stopped after the last step.
 
 Faults are injected at lines of a trial: in learning, in an evaluation, in a dry run and in a served plant. A sample of
-the lines is tried here; `make test-long` tries every line, every time it is executed.
+the lines is tried here, every line by `make test-long`, and every time that a line is executed by `make campaigns`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import gc
 import itertools
 import os
 import random
+import shutil
 import signal
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from campaign import Run, campaign, sample
 from injection import Place, Sockets, Tracer
 from peers import Learner as Client
 from variants import variant
@@ -34,8 +36,8 @@ POLICY = Path(__file__).parents[1] / "samples/policies-format3/naive-mlp-slew.sa
 HORIZON, SLEW = 8, 0.2
 TORN = "ignore::pytest.PytestUnraisableExceptionWarning"
 """A connection that is interrupted while it is being closed is closed a little later, with a warning."""
-SAMPLED = 40
-"""Cases of every mode that `make test` tries."""
+FEW, MORE = 40, 450
+"""Cases of every mode: in `make test`, and in `make test-long`, where they are all lines."""
 
 
 class Mute(Exception):
@@ -181,10 +183,10 @@ def serving(machine: Machine, folder: Path) -> None:
 
 
 MODES = {
-    "learn": (learning, "on_plant", SLEW * 10),
-    "evaluate": (evaluating, "connect", 20.0),
-    "dry run": (trying, "connect", 20.0),
-    "serve": (serving, "serve_next", 20.0),
+    "while learning": (learning, "on_plant", SLEW * 10),
+    "in an evaluation": (evaluating, "connect", 20.0),
+    "in a dry run": (trying, "connect", 20.0),
+    "while serving": (serving, "serve_next", 20.0),
 }
 
 
@@ -235,30 +237,44 @@ def collect() -> None:
     gc.collect()
 
 
+def inject(run: Run, mode: str, folder: Path, once: bool = False) -> None:
+    """Faults at the places of a mode: seed 2i an exception at the i-th place, seed 2i + 1 a signal; then again.
+
+    With `once`, faults at places chosen at random, each line once.
+    """
+    found, hits = places(mode, folder / "first"), []
+    if once:
+        found = list({(place.file, place.line): place for place in found}.values())
+        random.Random(f"lines of {mode}").shuffle(found)
+
+    def case(seed: int) -> None:
+        turn, kinds = seed // 2, SIGNALS if seed % 2 else FAULTS
+        place = found[(seed if once else turn) % len(found)]
+        hits.append(check(mode, place, kinds[turn % len(kinds)], folder / str(seed)))
+        shutil.rmtree(folder / str(seed), ignore_errors=True)
+
+    def reached() -> None:
+        collect()
+        assert sum(hits) > 0.8 * len(hits)
+
+    run(case, reached)
+
+
 @pytest.mark.filterwarnings(TORN)
 @pytest.mark.parametrize("mode", MODES)
 def test_the_machine_is_stopped_after_a_fault_at_any_of_a_sample_of_lines(mode, tmp_path):
-    rng = random.Random(f"lines of {mode}")
-    found = places(mode, tmp_path / "first")
-    once = list({(place.file, place.line): place for place in found}.values())
-    chosen = rng.sample(once, min(SAMPLED, len(once)))
-    hits = 0
-    for i, place in enumerate(chosen):
-        fault = rng.choice(SIGNALS) if i % 2 else rng.choice(FAULTS)
-        hits += check(mode, place, fault, tmp_path / str(i))
-    collect()
-    assert hits > 0.8 * len(chosen)
+    inject(sample(FEW), mode, tmp_path, once=True)
 
 
 @pytest.mark.long
 @pytest.mark.filterwarnings(TORN)
-@pytest.mark.parametrize("kind", ["exception", "signal"])
 @pytest.mark.parametrize("mode", MODES)
-def test_the_machine_is_stopped_after_a_fault_at_every_line(mode, kind, tmp_path):
-    found, hits = places(mode, tmp_path / "first"), 0
-    faults = itertools.cycle(FAULTS if kind == "exception" else SIGNALS)
-    for i, place in enumerate(found):
-        hits += check(mode, place, next(faults), tmp_path / str(i))
-    print(f"{mode}, {kind}: {hits} of {len(found)} places, {len({p[:2] for p in found})} lines")
-    collect()
-    assert hits > 0.8 * len(found)
+def test_the_machine_is_stopped_after_a_fault_at_every_line(mode, tmp_path):
+    inject(sample(MORE), mode, tmp_path, once=True)
+
+
+@pytest.mark.campaign
+@pytest.mark.filterwarnings(TORN)
+@pytest.mark.parametrize("mode", MODES)
+def test_faults(mode, tmp_path):
+    inject(campaign(f"faults {mode}"), mode, tmp_path)

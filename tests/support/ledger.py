@@ -1,0 +1,101 @@
+"""The record of all campaigns, docs/results/campaigns.jsonl, and the table of docs/reliability.md made from it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+import vfpilco
+
+ROOT = Path(__file__).parents[2]
+FILE = ROOT / "docs/results/campaigns.jsonl"
+PAGE = ROOT / "docs/reliability.md"
+TABLE = re.compile(r"(?<=<!-- campaigns: begin -->\n).*?(?=<!-- campaigns: end -->)", flags=re.S)
+GOALS = {
+    "faults while learning": 4_000,
+    "faults in an evaluation": 7_000,
+    "faults in a dry run": 2_500,
+    "faults while serving": 1_500,
+    "kills": 500,
+    "mutated runs and logs": 20_000,
+    "mutated policies": 20_000,
+    "messages to a server": 50_000,
+    "messages to a client": 50_000,
+    "evaluations over TCP": 100,
+    "tiny tasks": 200,
+}
+"""Every campaign, with the number of cases that a version should pass; then it waits until the others have theirs."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A batch of cases that is done."""
+
+    campaign: str
+    first: int
+    """Seed of its first case; the others follow."""
+    cases: int
+    failures: int
+    version: str
+    commit: str
+    date: str
+    seconds: float
+    problems: list[tuple[int, str]]
+    """The seed of every case that failed, and how."""
+
+
+def records() -> list[Record]:
+    """All batches so far, the oldest first."""
+    lines = FILE.read_text().splitlines() if FILE.exists() else []
+    return [Record(**json.loads(line)) for line in lines]
+
+
+def append(record: Record) -> None:
+    """Record a batch, and count it in the documentation."""
+    with FileLock(Path(tempfile.gettempdir()) / "vfpilco-campaigns.lock"):
+        with FILE.open("a") as file:
+            file.write(json.dumps(asdict(record)) + "\n")
+        PAGE.write_text(TABLE.sub(lambda _: table(), PAGE.read_text()))
+
+
+def next_seed(campaign: str) -> int:
+    """The first seed that the campaign has not used."""
+    return max((r.first + r.cases for r in records() if r.campaign == campaign), default=0)
+
+
+def share(campaign: str, seconds: float) -> float:
+    """The part of `seconds` that a campaign gets: those without their number of cases share it, or else all."""
+    done = dict.fromkeys(GOALS, 0)
+    for record in records():
+        if record.version == vfpilco.__version__:
+            done[record.campaign] += record.cases
+    waiting = [name for name, goal in GOALS.items() if done[name] < goal] or list(GOALS)
+    at_once = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    return seconds / math.ceil(len(waiting) / at_once) if campaign in waiting else 0.0
+
+
+def table() -> str:
+    """How many cases of every campaign have been run, as a Markdown table."""
+    rows = ["| campaign | cases | failed | last run |", "|---|---|---|---|"]
+    for name in GOALS:
+        own = [record for record in records() if record.campaign == name]
+        last = f"{own[-1].date}, version {own[-1].version}" if own else "never"
+        rows.append(f"| {name} | {sum(r.cases for r in own):,} | {sum(r.failures for r in own)} | {last} |")
+    return "\n".join(rows) + "\n"
+
+
+def commit() -> str:
+    """The commit of the package, with a + if it was changed since."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+    return git("rev-parse", "--short=10", "HEAD") + ("+" if git("status", "--porcelain", "--", "src", "tests") else "")
