@@ -38,7 +38,7 @@ from vfpilco.trials.choosing import (
     choose_memory,
     with_jitter,
 )
-from vfpilco.trials.comparison import compare
+from vfpilco.trials.comparison import compare, forecast
 from vfpilco.trials.execute import Conditions, Controller, execute, trimmed
 from vfpilco.trials.exploring import enough, explorer
 from vfpilco.trials.journal import Journal
@@ -195,6 +195,7 @@ class Learner:
     def execute_policy(self, trial: int, learned: LearnedPolicy, predicted: Rollout) -> None:
         """Policy execution: run it on the plant, and compare with what was predicted."""
         self.watch.phase(trial, "running on the plant")
+        self.watch.predicted(trial, forecast(self.task, predicted))
         learned.reset()
         self.record_policy(trial, self.on_plant(trial, learned), predicted)
 
