@@ -15,7 +15,9 @@ from vfpilco.data.results import (
     Timing,
     TrialResult,
 )
+from vfpilco.data.risk import Extreme, RangeRisk, Risk
 
+RISK = Risk(200, 0.12, [RangeRisk("p", 0.12, "above", 1.3), RangeRisk("alpha", 0.0)], [Extreme("p", "m", 0.3, 0.4)])
 POSTERIOR = PosteriorReport("projected", 440, 128, 64, [0.01, -0.002], [1e-3, 0.0])
 MODEL = ModelReport([1e-3, 2e-3], [[0.5, None], [2.0, 3.0]], [1e-3, None], [None, 0.1], POSTERIOR, [1e-5, 1e-6])
 EXPLORED = TrialResult(kind="explore", cost=83.5, success=False, experience_s=0.0)
@@ -30,6 +32,7 @@ EXECUTED = TrialResult(
     ended_s=2.5,
     predicted_cost=CostBand(17.0, 15.5, 20.0),
     success_chance=0.9,
+    risk=RISK,
     band_coverage=0.93,
     model=MODEL,
     notes=["Something happened."],
@@ -39,6 +42,7 @@ RECORDS = [
     PosteriorReport("exact", 88),
     POSTERIOR,
     MODEL,
+    RISK,
     Evaluated(1.5, True, {"a": 1.0}),
     EXPLORED,
     EXECUTED,

@@ -34,7 +34,7 @@ class Scripted(Optimisation):
     script: tuple[float, ...] = ()
     seen: list = dataclasses.field(default_factory=list)
 
-    def evaluate(self, params):
+    def evaluate(self, params, weight=None):
         self.seen.append(params)
         return self.script[min(len(self.seen), len(self.script)) - 1]
 

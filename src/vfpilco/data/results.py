@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from vfpilco.data.risk import Risk
+
 
 @dataclass(frozen=True)
 class CostBand:
@@ -17,6 +19,18 @@ class CostBand:
     def contains(self, cost: float) -> bool:
         """Whether `cost` lies within the band."""
         return self.low <= cost <= self.high
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is predicted of a trial before it is executed."""
+
+    predicted_cost: CostBand
+    """What it costs."""
+    success_chance: float | None
+    """The probability of success; None if the task has no success test."""
+    risk: Risk
+    """The risk of leaving safe ranges, and how far and how fast the machine moves."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,8 @@ class TrialResult(Evaluated):
     """What the model predicted."""
     success_chance: float | None = None
     """The predicted probability of success: the fraction of the particles that succeeded."""
+    risk: Risk | None = None
+    """The predicted risk of leaving safe ranges, and how far and how fast the machine was predicted to move."""
     band_coverage: float | None = None
     """Fraction of the measured trajectory within the particles' 95 % band."""
     model: ModelReport | None = None

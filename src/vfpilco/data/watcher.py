@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from vfpilco.data.results import EpisodeResult, TrialResult
+from vfpilco.data.results import EpisodeResult, Forecast, TrialResult
 
 
 class Watcher:
@@ -21,6 +21,9 @@ class Watcher:
 
     def step(self, done: int, total: int, cost: float) -> None:
         """Gradient steps were made or skipped; `cost` is the particles' latest mean cost."""
+
+    def predicted(self, trial: int, forecast: Forecast) -> None:
+        """A policy is about to be executed; this is what is predicted."""
 
     def ready(self, trial: int) -> None:
         """The plant is about to be reset and run: return when that is allowed."""
@@ -41,7 +44,7 @@ class NoteKeeper(Watcher):
 
     def __init__(self, other: Watcher) -> None:
         self.phase, self.step, self.executed, self.evaluated = other.phase, other.step, other.executed, other.evaluated
-        self.ready, self.other = other.ready, other
+        self.ready, self.predicted, self.other = other.ready, other.predicted, other
         self.notes: list[str] = []
 
     def note(self, text: str) -> None:
@@ -67,6 +70,10 @@ class Watchers(Watcher):
     def step(self, done: int, total: int, cost: float) -> None:
         for other in self.others:
             other.step(done, total, cost)
+
+    def predicted(self, trial: int, forecast: Forecast) -> None:
+        for other in self.others:
+            other.predicted(trial, forecast)
 
     def ready(self, trial: int) -> None:
         for other in self.others:

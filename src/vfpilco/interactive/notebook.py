@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from vfpilco.common.text import printable, short
-from vfpilco.data.results import TrialResult
+from vfpilco.data.results import Forecast, TrialResult
 from vfpilco.data.watcher import Watcher
 from vfpilco.interactive.terminal import Pace, where
 
@@ -48,6 +48,11 @@ class NotebookDisplay(Watcher):
         left = self.pace.left(self.finished, self.trials)
         self.status = f"{where(self.trial, self.trials)}: optimising the policy, cost {short(cost)} {left}"
         if time.monotonic() > self.next_time:
+            self._update()
+
+    def predicted(self, trial: int, forecast: Forecast) -> None:
+        if forecast.risk.ranges:
+            self.lines.append(f"trial {trial}: predicted {short(forecast.predicted_cost.mean)}, {forecast.risk.words}")
             self._update()
 
     def executed(self, result: TrialResult) -> None:

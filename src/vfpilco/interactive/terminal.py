@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 
 from vfpilco.common.text import printable, short
-from vfpilco.data.results import EpisodeResult, TrialResult
+from vfpilco.data.results import EpisodeResult, Forecast, TrialResult
 from vfpilco.data.watcher import Watcher
 
 
@@ -71,6 +71,10 @@ class Display(ProgressLine, Watcher):
         left = self.pace.left(finished, self.trials)
         self.progress.update(self.line, completed=finished, cost=f"cost {short(cost)}", left=left)
 
+    def predicted(self, trial: int, forecast: Forecast) -> None:
+        if forecast.risk.ranges and not self.quiet:
+            self.console.print(f"  {expectation(trial, forecast)}", highlight=False)
+
     def executed(self, result: TrialResult) -> None:
         if not self.quiet:
             self.console.print(f"  {sentence(result)}   {outcome(result, 'not yet')}")
@@ -84,6 +88,13 @@ class Display(ProgressLine, Watcher):
 def where(trial: int, trials: int) -> str:
     """Which trial is being learned."""
     return f"trial {trial} of {trials}" if trial else "exploration"
+
+
+def expectation(trial: int, forecast: Forecast) -> str:
+    """What is predicted of a trial: cost, success, and the risk of leaving safe ranges."""
+    chance = "" if forecast.success_chance is None else f", success {forecast.success_chance:.0%}"
+    risk = f", {escape(printable(forecast.risk.words))}" if forecast.risk.words else ""
+    return f"trial {trial:<2}      predicted {short(forecast.predicted_cost.mean):>5}{chance}{risk}"
 
 
 def sentence(result: TrialResult) -> str:

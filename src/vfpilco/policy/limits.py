@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vfpilco.common.checks import check_number
 from vfpilco.common.errors import UserError
 
 
@@ -34,14 +35,19 @@ RAMP_TRIALS = 3
 
 @dataclass(frozen=True)
 class InputLimits:
-    """How carefully inputs are used, in addition to the limits of the machine."""
+    """How carefully the machine is driven, in addition to its own limits."""
 
     gentle: float = 1.0
     """Fraction of the input limits used in the exploration; it grows to 1 in the third trial."""
     slew: float = 0.0
     """Largest change of an input from one sample to the next, as a fraction of its limit; 0: no limit."""
 
+    abort_outside: float = 1.0
+    """A trial is stopped when a measurement leaves the band that was predicted with this probability, such as 0.999;
+    1: never."""
+
     def __post_init__(self) -> None:
+        check_number("abort_outside", self.abort_outside, 0.5, 1, "0.999 is typical, 1 never stops")
         if not (isinstance(self.gentle, numbers.Real) and 0 < self.gentle <= 1):
             raise UserError(f"gentle must be more than 0 and at most 1 (the full limits), got {self.gentle!r}.")
         if not (isinstance(self.slew, numbers.Real) and 0 <= self.slew <= 2):

@@ -61,9 +61,11 @@ def _trial(result: TrialResult, first: bool, units: dict[str, str]) -> str:
     coverage = result.band_coverage
     covered = "" if coverage is None else f" {100 * coverage:.0f} % of the trajectory lies in the particles' 95 % band."
     chance = "" if result.success_chance is None else f" with a probability of success of {result.success_chance:.0%}"
+    risk = result.risk.words if result.risk else ""
+    warned = f" and a risk of {risk}" if risk else ""
     band = f"{short(predicted.mean)} ({short(predicted.low)} to {short(predicted.high)})"
     return (
-        f"Trial {result.trial} {outcome}. The model predicted a cost of {band}{chance}; the real cost was "
+        f"Trial {result.trial} {outcome}. The model predicted a cost of {band}{chance}{warned}; the real cost was "
         f"{short(result.cost)}, {where} that band{measures}.{_surprise(result)}{covered}{ended}"
     )
 

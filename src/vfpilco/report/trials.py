@@ -13,6 +13,8 @@ from vfpilco.report.packing import pack
 from vfpilco.report.policy import policy_maps
 from vfpilco.report.response import step_response
 from vfpilco.report.source import Source
+from vfpilco.rollout.particles import Rollout
+from vfpilco.rollout.risk import left_by
 from vfpilco.storage.scenes import Scenes
 
 LEVELS = (0.025, 0.25, 0.5, 0.75, 0.975)
@@ -33,6 +35,7 @@ def trial_data(source: Source, index: int) -> dict[str, Any]:
         "true": None if trial.true is None else _columns(trial.true),
         "u": _columns(trial.u),
         "predicted": None if predicted is None else {"q": _bands(predicted.q), "u": _bands(predicted.u)},
+        "risk": [] if predicted is None else _risk(source, predicted),
         "optimisation": _optimisation(source.optimisation_costs(result)),
         "scene": _scene(source.scenes(index)),
         "policy": policy_maps(source, result, trial),
@@ -58,6 +61,12 @@ def _bands(particles: Any) -> list[dict[str, Any]]:
     lines = particles[:, thinned(particles.shape[1], PARTICLES)]
     bands = np.quantile(particles, LEVELS, axis=1)
     return [{"bands": pack(bands[:, :, i]), "lines": pack(lines[:, :, i].T)} for i in range(particles.shape[2])]
+
+
+def _risk(source: Source, predicted: Rollout) -> list[dict[str, Any]]:
+    """How many particles have left each safe range by every sample, below and above it, in percent."""
+    q, guarded = np.asarray(predicted.q), [(i, p) for i, p in enumerate(source.positions) if p.safe is not None]
+    return [{"name": p.name, "left": pack(100 * left_by(q[..., i], p.safe))} for i, p in guarded if p.safe is not None]
 
 
 def _optimisation(costs: np.ndarray | None) -> dict[str, Any] | None:

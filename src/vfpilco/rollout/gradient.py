@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from vfpilco.common.compiled import compiled
 from vfpilco.model.posterior import Posterior
 from vfpilco.policy.base import Params, PolicyInputs
+from vfpilco.rollout.constraint import FIRST
 from vfpilco.rollout.particles import Simulator
 from vfpilco.rollout.schedule import CHUNK_STEPS, Phase
 
@@ -86,12 +87,13 @@ def cost_and_gradient(
     particles: int,
     dropout: Any = None,
     gradient_decay: Any = 1.0,
+    weight: Any = FIRST,
 ) -> tuple[Float[Array, ""], Params]:
-    """Ĵ(θ) of Eq. 5 and its gradient, over `particles` particles."""
+    """Ĵ(θ) of Eq. 5 and its gradient, over `particles` particles; `weight` is that of the safe ranges."""
 
     def expected_cost(params: Params) -> Array:
         rollout = simulator.rollout(params, posterior, key, particles, dropout, gradient_decay)
-        return simulator.expected_cost(rollout)
+        return simulator.expected_cost(rollout, weight)
 
     return jax.value_and_grad(expected_cost)(params)
 
@@ -105,17 +107,29 @@ class Objective(NamedTuple):
     """Units and limits of the policy's inputs."""
     multipliers: Params
     """The learning-rate multiplier of every parameter."""
+    weight: Array
+    """The weight of the safe ranges; without any it is not used."""
 
     @staticmethod
     def of(
-        simulator: Simulator, posterior: Posterior, params: Params, multipliers: Params | None, shards: int
+        simulator: Simulator,
+        posterior: Posterior,
+        params: Params,
+        multipliers: Params | None,
+        shards: int,
+        weight: float = FIRST,
     ) -> Objective:
         """On every device, in the precision of the parameters; multipliers are 1 if there are none."""
         if multipliers is None:
             multipliers = jax.tree.map(jnp.ones_like, params)
         cast = jax.tree.map(lambda p, multiplier: jnp.asarray(multiplier, p.dtype), params, multipliers)
-        inputs = simulator.policy.inputs.arrays(jax.tree.leaves(params)[0].dtype)
-        return replicate(Objective(posterior, inputs, cast), shards)
+        dtype = jax.tree.leaves(params)[0].dtype
+        inputs = simulator.policy.inputs.arrays(dtype)
+        return replicate(Objective(posterior, inputs, cast, jnp.asarray(weight, dtype)), shards)
+
+    def weighted(self, weight: float, shards: int) -> Objective:
+        """The same with another weight of the safe ranges."""
+        return self._replace(weight=replicate(jnp.asarray(weight, self.weight.dtype), shards))
 
 
 def gradient_steps(
@@ -155,7 +169,7 @@ def _gradient_steps(
             def shard(i: Array) -> tuple[Array, Params]:
                 key = jax.random.fold_in(key_now, i)
                 known = state.params, objective.posterior, key, per_shard
-                return cost_and_gradient(simulator, *known, phase.dropout, phase.decay)
+                return cost_and_gradient(simulator, *known, phase.dropout, phase.decay, objective.weight)
 
             parts = jax.lax.map(shard, index) if local > 1 else jax.tree.map(lambda x: x[None], shard(index[0]))
             cost, gradient = jax.tree.map(lambda x: jax.lax.pmean(x.mean(0), "particles"), parts)

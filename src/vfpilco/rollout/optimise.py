@@ -20,9 +20,10 @@ from vfpilco.common.errors import UserError
 from vfpilco.data.watcher import Watcher
 from vfpilco.model.posterior import Posterior
 from vfpilco.policy.base import Params
+from vfpilco.rollout.constraint import FIRST, GROWTH, MOST
 from vfpilco.rollout.convergence import converged
 from vfpilco.rollout.gradient import AdamState, Objective, Sampling, begin, gradient_steps, replicate
-from vfpilco.rollout.particles import Simulator, simulate
+from vfpilco.rollout.particles import Rollout, Simulator, simulate
 from vfpilco.rollout.race import DECAYS, SHARE, Runner, Start, race
 from vfpilco.rollout.schedule import Phase, chunk_size, phases
 from vfpilco.rollout.settings import OptimiserSettings
@@ -80,6 +81,8 @@ class OptimiserState(NamedTuple):
     """The gradient decay."""
     origin: int
     """Which of the starts it began from."""
+    weight: float
+    """The weight of the safe ranges."""
     best: Best
     adam: AdamState
     evaluations: Float[np.ndarray, "evaluations M"]
@@ -102,7 +105,9 @@ class OptimiserState(NamedTuple):
         adam = raw.adam._replace(key=jax.random.wrap_key_data(jnp.asarray(raw.adam.key)))
         numbers = {name: int(getattr(raw, name)) for name in ("redraw", "phase", "begun", "halvings", "origin")}
         best = raw.best._replace(worse=int(raw.best.worse))
-        return raw._replace(adam=replicate(adam, shards), best=best, decay=float(raw.decay), **numbers)
+        return raw._replace(
+            adam=replicate(adam, shards), best=best, decay=float(raw.decay), weight=float(raw.weight), **numbers
+        )
 
 
 class Optimised(NamedTuple):
@@ -141,6 +146,8 @@ class Optimisation:
     """Gives the learning-rate multiplier of every parameter; 1 if there is none."""
     settled: bool = False
     """Whether the policy to start from has succeeded: then there is little left to do."""
+    weight: float = FIRST
+    """The weight of the safe ranges at first."""
 
     def start(self, redraw: int = 0, origin: int = 0, decay: float | None = None) -> OptimiserState:
         """The beginning, from one of the policies to start from, or from a fresh one if that led nowhere."""
@@ -154,7 +161,7 @@ class Optimisation:
         best = Best(jax.tree.map(np.asarray, params), self.evaluate(params) if known else unknown)
         decay = decay or settings.gradient_decay or DECAYS[0]
         none = np.empty(0, settings.precision)
-        return OptimiserState(redraw, 0, 0, 0, decay, origin, best, adam, best.costs[None], none)
+        return OptimiserState(redraw, 0, 0, 0, decay, origin, self.weight, best, adam, best.costs[None], none)
 
     def run(
         self,
@@ -183,11 +190,11 @@ class Optimisation:
                 now = now._replace(phase=now.phase + 1, begun=len(now.costs), evaluations=now.best.costs[None])
                 continue
             steps = min(chunk, phase.steps - made)
-            tried = self._continued(now, objective, phase, steps, watch)
+            tried = self._continued(now, objective.weighted(now.weight, settings.shards), phase, steps, watch)
             if tried is None:
                 now = self._redrawn(now, watch)
                 continue
-            now = tried
+            now = self._weighted(tried)
             planned = sum(past.steps for past in plan[: now.phase]) + made + steps
             watch.step(planned, settings.steps, float(now.costs[-10:].mean()))
             checkpoint(now)
@@ -195,7 +202,7 @@ class Optimisation:
 
     def _objective(self, now: OptimiserState) -> Objective:
         factors = None if self.multipliers is None else self.multipliers(now.adam.params)
-        return Objective.of(self.simulator, self.posterior, now.adam.params, factors, self.settings.shards)
+        return Objective.of(self.simulator, self.posterior, now.adam.params, factors, self.settings.shards, now.weight)
 
     def _continued(
         self, now: OptimiserState, objective: Objective, phase: Phase, steps: int, watch: Watcher
@@ -235,22 +242,35 @@ class Optimisation:
     def _sampling(self) -> Sampling:
         return Sampling(self.settings.particles, self.settings.shards, float(self.settings.clip))
 
-    def evaluate(self, params: Params) -> Float[np.ndarray, "M"]:
+    def evaluate(self, params: Params, weight: float | None = None) -> Float[np.ndarray, "M"]:
         """The costs of a policy on particles that no gradient has seen, the same for all policies."""
+        weight = self.weight if weight is None else weight
+        return np.asarray(self.simulator.costs(self._unseen(params), weight))
+
+    def _unseen(self, params: Params) -> Rollout:
+        """The particles of evaluations."""
         key = jax.random.fold_in(self.key, EVALUATION)
-        rollout = simulate(self.simulator, params, self.posterior, key, self.settings.particles)
-        return np.asarray(self.simulator.costs(rollout))
+        return simulate(self.simulator, params, self.posterior, key, self.settings.particles)
+
+    def _weighted(self, now: OptimiserState) -> OptimiserState:
+        """The weight of the safe ranges grows while the best policy leaves them more often than the bound allows."""
+        safe, params = self.simulator.safe, now.best.params
+        if safe is None or safe.leaving(self._unseen(params).q) <= self.settings.risk_bound:
+            return now
+        weight = min(GROWTH * now.weight, MOST)
+        best = now.best._replace(costs=self.evaluate(params, weight))
+        return now._replace(weight=weight, best=best, evaluations=best.costs[None])
 
     def _evaluated(self, now: OptimiserState, watch: Watcher) -> OptimiserState:
         """Evaluate the policy of a chunk, keep it if it is the best, and return to the best one after a collapse."""
         params = jax.tree.map(np.asarray, now.adam.params)
-        costs = self.evaluate(params)
+        costs = self.evaluate(params, now.weight)
         best = now.best.after(params, costs)
         if best.worse < PATIENCE:
             return now._replace(best=best, evaluations=np.concatenate([now.evaluations, best.costs[None]]))
         watch.note(
-            f"The expected cost rose from {best.cost:.3g} to {mean(costs):.3g} during the optimisation: it continues from the "
-            "best policy, with steps half as large."
+            f"The expected cost rose from {best.cost:.3g} to {mean(costs):.3g} during the optimisation: it continues "
+            "from the best policy, with steps half as large."
         )
         settings = self.settings
         again = jax.tree.map(lambda leaf: jnp.asarray(leaf, settings.precision), best.params)

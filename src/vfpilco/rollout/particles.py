@@ -16,6 +16,7 @@ from vfpilco.model.dynamics import Dynamics
 from vfpilco.model.posterior import Posterior
 from vfpilco.policy.base import Params, Policy, PolicyInputs
 from vfpilco.policy.limits import Slew
+from vfpilco.rollout.constraint import FIRST, SafeRanges
 from vfpilco.rollout.draws import Draws, Independent
 from vfpilco.tasks.start import Start
 
@@ -44,6 +45,8 @@ class Simulator:
     """How fast inputs may change."""
     penalty: tuple[float, ...] | None = None
     """What the square of every input costs during the optimisation."""
+    safe: SafeRanges | None = None
+    """The safe ranges that particles should not leave during the optimisation."""
     draws: Draws = field(default_factory=Independent)
     """How particles draw the model's errors."""
 
@@ -56,16 +59,16 @@ class Simulator:
         """The same simulation with other units and limits of the policy's inputs."""
         return replace(self, policy=self.policy.bind(inputs))
 
-    def costs(self, rollout: Rollout) -> Float[Array, "M"]:
-        """The cost of every particle, plus the penalty on its inputs."""
+    def costs(self, rollout: Rollout, weight: Any = FIRST) -> Float[Array, "M"]:
+        """The cost of every particle, with the penalties on its inputs and, with that `weight`, on leaving."""
         cost = rollout.cost.sum(0)
-        if self.penalty is None:
-            return cost
-        return cost + (rollout.u**2 @ jnp.asarray(self.penalty, rollout.u.dtype)).sum(0)
+        if self.penalty is not None:
+            cost = cost + (rollout.u**2 @ jnp.asarray(self.penalty, rollout.u.dtype)).sum(0)
+        return cost if self.safe is None else self.safe.penalised(cost, rollout.q, weight)
 
-    def expected_cost(self, rollout: Rollout) -> Float[Array, ""]:
-        """Ĵ(θ) of Eq. 5, plus the penalty on the inputs."""
-        return self.costs(rollout).mean()
+    def expected_cost(self, rollout: Rollout, weight: Any = FIRST) -> Float[Array, ""]:
+        """Ĵ(θ) of Eq. 5, with the penalties of `costs`."""
+        return self.costs(rollout, weight).mean()
 
     def rollout(
         self,

@@ -36,6 +36,9 @@ class OptimiserSettings:
     """Gradients longer than this many times their running mean length are shortened to that; 0: never."""
     input_penalty: float = 0.0
     """Added to the cost of every sample during the optimisation: this times the mean of (u / u_max)²."""
+    risk_bound: float = 0.05
+    """Particles that leave a safe range cost more during the optimisation, ever more while more than this fraction of
+    them leave; 1: safe ranges are not part of the cost."""
     precision: Literal["float32", "float64"] = "float32"
     """Precision of the particle simulation; float64 is used where float32 is not enough. GP algebra is float64."""
     shards: int = 2
@@ -63,5 +66,6 @@ class OptimiserSettings:
         if not (isinstance(self.clip, numbers.Real) and (self.clip == 0 or 1 < self.clip < float("inf"))):
             raise UserError(f"clip must be 0 (never) or more than 1, got {self.clip!r}: 3 is typical.")
         check_number("input_penalty", self.input_penalty, 0, float("inf"), "0.01 is typical")
+        check_number("risk_bound", self.risk_bound, 0, 1, "0.05 is typical, with 1 safe ranges do not matter")
         if self.precision not in PRECISIONS:
             raise unknown("precision", str(self.precision), PRECISIONS)

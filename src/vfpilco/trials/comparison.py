@@ -7,22 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vfpilco.data.results import CostBand, ModelReport, PosteriorReport
+from vfpilco.data.results import CostBand, Forecast, ModelReport, PosteriorReport
 from vfpilco.data.trial import Trial
 from vfpilco.model import diagnostics
 from vfpilco.model.dynamics import Dynamics, TrainingSet
 from vfpilco.model.inducing import MOST_ERROR, MOST_NATS
 from vfpilco.model.model import Model
 from vfpilco.rollout.particles import Rollout
+from vfpilco.rollout.risk import risk_of
 from vfpilco.tasks.task import Task, never
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Predicted against real: cost and its band, how much of the trajectory the band covers, model errors."""
+class Comparison(Forecast):
+    """Predicted against real: what was predicted, how much of the trajectory the band covers, model errors."""
 
-    predicted_cost: CostBand
-    success_chance: float | None
     band_coverage: float
     model: ModelReport
 
@@ -54,7 +53,14 @@ def compare(
         posterior=posterior_report(model, data, dynamics.training_set(executed), note),
     )
     coverage = float(((real >= band_low) & (real <= band_high)).mean())
-    return Comparison(cost_band(predicted), success_chance(task, predicted), coverage, report)
+    return Comparison(**vars(forecast(task, predicted)), band_coverage=coverage, model=report)
+
+
+def forecast(task: Task, predicted: Rollout) -> Forecast:
+    """What the particles say about a trial before it is executed."""
+    machine = task.machine
+    risk = risk_of(predicted, machine.positions, machine.inputs, machine.sampling_time)
+    return Forecast(cost_band(predicted), success_chance(task, predicted), risk)
 
 
 def success_chance(task: Task, predicted: Rollout) -> float | None:

@@ -37,6 +37,8 @@ class Conditions:
     """How fast inputs may change."""
     punctuality: Punctuality | None = None
     """Monitors when every sample arrives."""
+    monitor: Callable[[np.ndarray], str | None] | None = None
+    """Called with every measurement; a reason to stop ends the trial."""
     log: NoLog = field(default_factory=NoLog)
     """Receives every sample as it comes."""
 
@@ -156,7 +158,7 @@ def _loop(recorded: Recording, motion: WatchedMotion, controller: Controller, se
     motion.expect("reset")
     recorded.add(plant.reset(seed))
     motion.expect("controller")
-    outside = task.machine.outside(recorded.q[0])
+    outside = task.machine.outside(recorded.q[0]) or recorded.monitor()
     if outside:
         raise PlantError(f"The plant of task {task.name!r} starts where it may not be: {outside}. Nothing was applied.")
     for _ in range(task.horizon):
@@ -172,7 +174,7 @@ def _loop(recorded: Recording, motion: WatchedMotion, controller: Controller, se
         motion.expect("controller")
         motion.check()  # After a hang the machine has been stopped: this sample does not belong to the trial.
         recorded.add(measured)
-        if task.ended(recorded.q[-1]) or recorded.terminated:
+        if recorded.monitor() or task.ended(recorded.q[-1]) or recorded.terminated:
             break
     if punctuality:
         punctuality.measured()
@@ -200,6 +202,7 @@ class Recording:
         self.true: list[np.ndarray] = []
         self.velocity: list[np.ndarray] = []
         self.failure: BaseException | None = None
+        self.stopped = ""
         self.low, self.high = np.array([p.plausible_range for p in task.machine.positions]).T
 
     def add(self, measured: np.ndarray | None) -> None:
@@ -234,6 +237,12 @@ class Recording:
         plant = self.plant
         self.truth = plant if isinstance(plant, KnowsPositions) else None
         self.speed = plant if self.truth is not None and isinstance(plant, KnowsVelocities) else None
+
+    def monitor(self) -> str:
+        """Why the trial is stopped at the latest measurement, which is then its last one; empty if it is not."""
+        if self.conditions.monitor is not None:
+            self.stopped = self.conditions.monitor(self.q[-1]) or ""
+        return self.stopped
 
     @property
     def terminated(self) -> bool:
@@ -280,4 +289,5 @@ class Recording:
         d_q, d_u = len(machine.positions), len(machine.inputs)
         u = self.u[: max(len(self.q) - 1, 0)]
         known = [np.array(rows[: len(self.q)]) if rows else None for rows in (self.true, self.velocity)]
-        return Trial(np.array(self.q).reshape(-1, d_q), np.array(u).reshape(-1, d_u), machine.sampling_time, *known)
+        q, u = np.array(self.q).reshape(-1, d_q), np.array(u).reshape(-1, d_u)
+        return Trial(q, u, machine.sampling_time, *known, ended=self.stopped)

@@ -19,6 +19,7 @@ from vfpilco.policy.base import Policy
 from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.policy.preparation import policy_inputs, reference_errors
 from vfpilco.recordings.trials import faults
+from vfpilco.rollout.band import band_of
 from vfpilco.rollout.optimise import FRESH, Optimisation
 from vfpilco.rollout.particles import Rollout, simulate
 from vfpilco.rollout.race import Start
@@ -27,6 +28,7 @@ from vfpilco.storage.checkpoints import Checkpoints
 from vfpilco.storage.store import MODEL, PREDICTION, Store
 from vfpilco.tasks.exploration import Feedback
 from vfpilco.tasks.plant import EndsEarly, Plant
+from vfpilco.trials.abort import Monitor
 from vfpilco.trials.choosing import (
     JITTERS,
     KERNELS,
@@ -38,7 +40,7 @@ from vfpilco.trials.choosing import (
     is_due,
     with_jitter,
 )
-from vfpilco.trials.comparison import compare
+from vfpilco.trials.comparison import compare, forecast
 from vfpilco.trials.execute import Conditions, Controller, execute, trimmed
 from vfpilco.trials.exploring import enough, explorer
 from vfpilco.trials.journal import Journal
@@ -197,8 +199,16 @@ class Learner:
     def execute_policy(self, trial: int, learned: LearnedPolicy, predicted: Rollout) -> None:
         """Policy execution: run it on the plant, and compare with what was predicted."""
         self.watch.phase(trial, "running on the plant")
+        self.watch.predicted(trial, forecast(self.task, predicted))
         learned.reset()
-        self.record_policy(trial, self.on_plant(trial, learned), predicted)
+        self.record_policy(trial, self.on_plant(trial, learned, self.monitor(predicted)), predicted)
+
+    def monitor(self, predicted: Rollout) -> Monitor | None:
+        """Stops the trial if its measurements leave the predicted band; None if that is not wanted."""
+        probability = self.settings.limits.abort_outside
+        if probability == 1:
+            return None
+        return Monitor(band_of(predicted, self.dynamics.sensor, probability), self.task.machine, probability)
 
     def record_policy(self, trial: int, executed: Trial, predicted: Rollout) -> None:
         """Record the execution of a policy, with what was predicted of it."""
@@ -297,7 +307,7 @@ class Learner:
         """A separate random key for everything that a trial draws."""
         return jax.random.fold_in(jax.random.fold_in(self.key, trial), purpose)
 
-    def on_plant(self, trial: int, controller: Controller) -> Trial:
+    def on_plant(self, trial: int, controller: Controller, monitor: Monitor | None = None) -> Trial:
         """Run a trial on the plant and store it at once; one that fails is kept as a partial file and ends the run."""
         task, index, plant = self.task, len(self.result.trials), self.plant
         assert plant is not None
@@ -308,7 +318,7 @@ class Learner:
         punctuality = timekeeper(task)
         self.watch.ready(trial)
         log = self.store.open_log(index, task)
-        conditions = Conditions(self.dynamics.state.full_state, self.slew, punctuality, log)
+        conditions = Conditions(self.dynamics.state.full_state, self.slew, punctuality, monitor, log)
         with self.journal.timed(trial, "plant"):
             try:
                 executed = execute(task, plant, controller, seed, conditions)
@@ -331,5 +341,5 @@ class Learner:
     def _is_finished(self, trial: Trial) -> bool:
         """Whether an execution that failed had already ended."""
         terminated = isinstance(self.plant, EndsEarly) and self.plant.terminated
-        ended = trial.steps and (self.task.ended(trial.q[-1]) or terminated)
+        ended = trial.steps and (trial.ended or self.task.ended(trial.q[-1]) or terminated)
         return trial.steps == self.task.horizon or bool(ended)

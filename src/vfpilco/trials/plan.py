@@ -15,6 +15,7 @@ from vfpilco.model.dynamics import Dynamics
 from vfpilco.model.inducing import SIZES
 from vfpilco.model.kernels import GPInputs
 from vfpilco.policy.base import Policy
+from vfpilco.rollout.constraint import SafeRanges
 from vfpilco.rollout.draws import Independent, OneFunction
 from vfpilco.rollout.particles import Simulator
 from vfpilco.state.base import Signals, State
@@ -98,6 +99,7 @@ class Plan:
             reference=None if task.reference is None else tuple(map(tuple, task.reference.tolist())),
             slew=self.settings.limits.slew_limit(limits),
             penalty=tuple(price / limit**2 for limit in limits.tolist()) if price else None,
+            safe=SafeRanges.of(task.machine.positions) if optimiser.risk_bound < 1 and not predicting else None,
             draws=OneFunction() if predicting else Independent(),
         )
 

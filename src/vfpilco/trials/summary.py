@@ -8,8 +8,9 @@ from typing import Any
 
 from vfpilco.common.text import count, printable, short
 from vfpilco.data.results import TrialResult
+from vfpilco.data.risk import percent
 
-COLUMNS = ("trial", "data", "cost", "predicted (95 %)", "success", "chance", "note")
+COLUMNS = ("trial", "data", "cost", "predicted (95 %)", "success", "chance", "risk", "note")
 LONGEST_NOTE = 48
 """Characters of a note in the table; the rows of the result have all of it."""
 
@@ -30,7 +31,7 @@ def headline(name: str, seed: int, rows: Sequence[TrialResult]) -> str:
 
 def cells(row: TrialResult) -> tuple[str, ...]:
     """A line of the table."""
-    band, chance = row.predicted_cost, row.success_chance
+    band, chance, risk = row.predicted_cost, row.success_chance, row.risk
     return (
         "exploration" if row.trial is None else str(row.trial),
         f"{row.experience_s:.3g} s",
@@ -38,6 +39,7 @@ def cells(row: TrialResult) -> tuple[str, ...]:
         "" if band is None else f"{short(band.mean)} ({short(band.low)} to {short(band.high)})",
         "yes" if row.success else "no" if row.ended_s is None else f"ended at {row.ended_s:.3g} s",
         "" if chance is None else f"{chance:.0%}",
+        "" if risk is None or not risk.ranges else percent(risk.leaving),
         _note(row.notes),
     )
 
@@ -89,6 +91,7 @@ def record(row: TrialResult) -> dict[str, Any]:
         "predicted_high": None if band is None else band.high,
         "success": row.success,
         "success_chance": row.success_chance,
+        "risk": None if row.risk is None else row.risk.leaving,
         "band_coverage": row.band_coverage,
         "ended_s": row.ended_s,
         **row.measures,

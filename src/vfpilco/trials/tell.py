@@ -12,6 +12,7 @@ import numpy as np
 from vfpilco.common.configuration import configure
 from vfpilco.common.errors import UserError
 from vfpilco.data.results import CostBand
+from vfpilco.data.risk import Risk
 from vfpilco.data.trial import Trial
 from vfpilco.data.watcher import Watcher
 from vfpilco.machines.load import as_task
@@ -19,7 +20,7 @@ from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.storage.header import RunHeader
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.tasks.task import Task
-from vfpilco.trials.comparison import cost_band, success_chance
+from vfpilco.trials.comparison import forecast
 from vfpilco.trials.learn import Given, begin, planned, reopen
 from vfpilco.trials.learner import Learner
 from vfpilco.trials.options import differences
@@ -108,6 +109,8 @@ class Asked(NamedTuple):
     """What that trial is expected to cost."""
     success_chance: float | None = None
     """The predicted probability of success; None if the task has no success test."""
+    risk: Risk | None = None
+    """The predicted risk of leaving safe ranges, and how far and how fast the machine may move."""
 
 
 def ask(
@@ -155,7 +158,7 @@ def ask(
         if not learner.result.trials:
             raise UserError(f"{run} has no trial yet: add one with vfpilco tell.")
         policy, predicted = learner.propose(trial)
-        return Asked(trial, policy, cost_band(predicted), success_chance(task, predicted))
+        return Asked(trial, policy, **vars(forecast(task, predicted)))
 
 
 def _change_settings(

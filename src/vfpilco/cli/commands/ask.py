@@ -16,6 +16,7 @@ from vfpilco.cli.display import Display
 from vfpilco.cli.options import given_options, inspected_settings
 from vfpilco.common.errors import UserError
 from vfpilco.common.text import short
+from vfpilco.data.records import to_json_types
 from vfpilco.exports import Export, export, possible
 from vfpilco.exports.targets import Form
 from vfpilco.machines.runs import open_run
@@ -96,6 +97,7 @@ def to_json(run: Path, asked: Asked, policy: str, made: Export | None) -> dict[s
     predicted = dataclasses.asdict(asked.predicted_cost)
     content = {"run": str(run), "trial": asked.trial, "policy": policy, "predicted_cost": predicted}
     content["success_chance"] = asked.success_chance
+    content["risk"] = to_json_types(asked.risk)
     return content if made is None else {**content, "export": str(made.folder), "files": made.files}
 
 
@@ -104,8 +106,9 @@ def sentences(run: Path, asked: Asked, policy: str, made: Export | None) -> list
     cost = asked.predicted_cost
     chance = "" if asked.success_chance is None else f"; success with {asked.success_chance:.0%}"
     expected = f"expected  cost {short(cost.mean)}, 95 % between {short(cost.low)} and {short(cost.high)}{chance}"
+    risk = [] if asked.risk is None else [f"risk      {text}" for text in (asked.risk.words, asked.risk.reach) if text]
     export = f"export    {made.folder}: {', '.join(made.files)}" if made else ""
     forms = "c, arduino, fmu, onnx or numpy"
     write = f"next      export it as a program ({forms}): vfpilco export {run} --to c --out NEW_FOLDER"
     then = f"then      run it on the machine, log the trial, and: vfpilco tell {run} TRIAL.CSV"
-    return [f"policy    {policy}", *([export, expected] if made else [expected, write]), then]
+    return [f"policy    {policy}", *([export, expected, *risk] if made else [expected, *risk, write]), then]

@@ -60,7 +60,8 @@ function trialsTable(data) {
   const { results } = data,
     units = data.task.measures,
     names = [...new Set(results.flatMap((result) => Object.keys(result.measures || {})))],
-    chances = results.some((result) => Number.isFinite(result.success_chance));
+    chances = results.some((result) => Number.isFinite(result.success_chance)),
+    risky = results.some((result) => result.risk && result.risk.ranges);
   const head = [
     "",
     "learned from [s]",
@@ -70,6 +71,7 @@ function trialsTable(data) {
     ...names.map((name) => withUnit({ name, unit: units[name] })),
     "trajectory in band",
     ...(chances ? ["predicted success"] : []),
+    ...(risky ? ["predicted to leave safe range"] : []),
     "success",
   ];
   const rows = results.map((result, i) => {
@@ -85,6 +87,7 @@ function trialsTable(data) {
       ...names.map((name) => short(measures[name])),
       percentOf(coverage),
       ...(chances ? [percentOf(result.success_chance)] : []),
+      ...(risky ? [percentOf(result.risk ? result.risk.leaving : NaN)] : []),
       !isPolicy(result) ? "" : result.success ? el("span", { class: "yes" }, "✓ yes") : "no",
     ];
   });

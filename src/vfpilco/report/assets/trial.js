@@ -73,10 +73,71 @@ function responsePart(response) {
   return [el("h3", {}, "Step response"), table(head, rows, "numbers"), el("p", { class: "hint" }, hint)];
 }
 
+const largest = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+
+/* How far, how fast and with which inputs the machine was predicted to move, beside what it did. */
+function reachTable(data, index) {
+  const { risk } = data.results[index],
+    trial = data.trials[index];
+  const speed = (packed) => {
+    const q = column(packed);
+    return q.slice(1).map((value, k) => (value - q[k]) / trial.sampling_time);
+  };
+  const rows = [
+    ...(risk.positions || []).map((each, i) => ["", each, each.unit, column(trial.q[i])]),
+    ...(risk.speeds || []).map((each, i) => ["speed of ", each, `${each.unit}/s`, speed(trial.q[i])]),
+    ...(risk.inputs || []).map((each, i) => ["", each, each.unit, column(trial.u[i])]),
+  ].map(([what, { name, most_95, most_999 }, unit, measured]) => [
+    what + withUnit({ name, unit }),
+    short(most_95),
+    short(most_999),
+    short(largest(measured)),
+  ]);
+  return table(["largest magnitude", "95 % of the particles", "99.9 % *", "measured"], rows, "numbers");
+}
+
+/* What was predicted to go wrong: which particles leave safe ranges and when, and how far the machine may move. */
+function riskPart(data, index, x, group) {
+  const { risk } = data.results[index],
+    trial = data.trials[index];
+  if (!risk || !trial.predicted) return null;
+  const charts = (trial.risk || []).map(({ name, left }) => {
+    const [below, above] = rowsOf(left),
+      t = multiples(below.length, trial.sampling_time),
+      total = below.map((value, k) => value + above[k]);
+    return new Chart({
+      height: 170,
+      group,
+      hasCursor: true,
+      x,
+      y: { label: `particles that left the safe range of ${name} [%]`, domain: [0, Math.max(5, 1.1 * lastOf(total))] },
+      series: [
+        { type: "line", style: "limit", name: "together", step: true, x: t, y: total },
+        { type: "line", style: "many", name: "above", step: true, x: t, y: above },
+        { type: "line", style: "one", name: "below", step: true, x: t, y: below },
+      ],
+    });
+  });
+  const hint =
+    risk.particles < 1000 ? `* of ${risk.particles} particles this is the largest one; nothing is extrapolated.` : "*";
+  const parts = [
+    el("h3", {}, "Predicted risk"),
+    charts.length > 0 && legend([["line limit", "left the safe range"], ["line many", "above"], ["line one", "below"]]),
+    chartGrid(charts, 2),
+    reachTable(data, index),
+    el("p", { class: "hint" }, hint),
+  ];
+  return { charts, host: el("div", { class: "risk" }, parts) };
+}
+
+function timeAxis(data) {
+  const longest = Math.max(...data.trials.map((other) => (other.q[0].shape[0] - 1) * other.sampling_time));
+  return { label: "time [s]", domain: [0, longest], title: (t) => `${t.toFixed(2)} s` };
+}
+
 function trialCharts(data, index, group) {
   const trial = data.trials[index],
-    longest = Math.max(...data.trials.map((other) => (other.q[0].shape[0] - 1) * other.sampling_time));
-  const x = { label: "time [s]", domain: [0, longest], title: (t) => `${t.toFixed(2)} s` };
+    x = timeAxis(data);
   const chart = (height, y, series) => new Chart({ height, group, hasCursor: true, x, y, series });
   const positions = data.task.positions.map((position, i) =>
     chart(190, { label: withRange(position) }, positionSeries(position, trial, i)),
@@ -92,7 +153,8 @@ function trialPart(data, index) {
     trial = data.trials[index],
     { sentence, notes } = data.results[index];
   const player = new Player(trial, group),
-    charts = trialCharts(data, index, group);
+    charts = trialCharts(data, index, group),
+    risk = riskPart(data, index, timeAxis(data), group);
   const host = el(
     "div",
     { class: "trial" },
@@ -117,11 +179,12 @@ function trialPart(data, index) {
     ),
     el("p", { class: "hint touch" }, "Touch for values, spread two fingers to zoom."),
     chartGrid(charts, charts.length > 4 ? 2 : 1),
+    risk && risk.host,
     responsePart(trial.response),
   );
   const remove = () => {
     player.remove();
-    charts.forEach((chart) => chart.remove());
+    [...charts, ...(risk ? risk.charts : [])].forEach((chart) => chart.remove());
     host.remove();
   };
   return { host, player, remove };
