@@ -36,7 +36,7 @@ class Scripted(Optimisation):
 
     def evaluate(self, params, weight=None):
         self.seen.append(params)
-        return self.script[min(len(self.seen), len(self.script)) - 1]
+        return np.full(self.settings.particles, self.script[min(len(self.seen), len(self.script)) - 1])
 
 
 @pytest.fixture(scope="module")
@@ -97,26 +97,28 @@ def test_an_optimisation_that_collapses_again_and_again_ends_with_its_best_polic
 def test_a_policy_is_always_evaluated_on_the_same_particles(known):
     optimisation = Optimisation(*known)
     params = optimisation.start().adam.params
-    assert optimisation.evaluate(params) == optimisation.evaluate(params)
+    np.testing.assert_array_equal(optimisation.evaluate(params), optimisation.evaluate(params))
     louder = {**params, "weights": 3 * params["weights"]}
-    assert optimisation.evaluate(louder) != optimisation.evaluate(params)
+    assert np.all(optimisation.evaluate(louder) != optimisation.evaluate(params))
 
 
 def test_costs_that_are_not_finite_are_never_the_best():
-    best = Best({"a": 1}, np.inf).after({"a": 2}, 3.0).after({"a": 3}, np.inf)
+    never, sometimes, finite = np.full(2, np.inf), np.array([1.0, np.inf]), np.array([2.0, 4.0])
+    best = Best({"a": 1}, never).after({"a": 2}, finite).after({"a": 3}, sometimes)
     assert (best.params, best.cost, best.worse) == ({"a": 2}, 3.0, 1)
 
 
 def test_the_gradient_decay_is_found_by_a_race(known, monkeypatch):
     """Every decay makes as many steps, the better half continues, and the winner goes on with its own decay."""
     simulator, posterior, settings, key = known
-    monkeypatch.setattr(optimise, "STEPS", 3)
+    monkeypatch.setattr(optimise, "SHARE", 0.5)  # of the first phase of 6 steps
+    monkeypatch.setattr(optimise, "FEWEST", 3)
     costs = {1.0: 9.0, 0.96: 7.0, 0.9: 5.0, 0.8: 8.0}
     ran = []
 
     def evaluated(self, now, watch):
         ran.append((now.decay, len(now.costs)))
-        return now._replace(best=Best(now.adam.params, costs[now.decay]))
+        return now._replace(best=Best(now.adam.params, np.full(4, costs[now.decay])))
 
     monkeypatch.setattr(Optimisation, "_evaluated", evaluated)
     free = dataclasses.replace(settings, gradient_decay=0.0)
@@ -130,7 +132,8 @@ def test_the_gradient_decay_is_found_by_a_race(known, monkeypatch):
 
 def test_of_two_known_policies_the_better_one_takes_part_and_a_new_one_too(known, monkeypatch):
     simulator, posterior, settings, key = known
-    monkeypatch.setattr(optimise, "STEPS", 3)
+    monkeypatch.setattr(optimise, "SHARE", 0.5)  # of the first phase of 6 steps
+    monkeypatch.setattr(optimise, "FEWEST", 3)
     drawn = {name: np.float32(value) for name, value in simulator.policy.init(key).items()}
     quiet, loud = ({**drawn, "weights": k * drawn["weights"]} for k in (np.float32(0), np.float32(5)))
     starts = (Start("the last policy", loud), Start("the best policy so far", quiet), optimise.FRESH)
@@ -140,7 +143,7 @@ def test_of_two_known_policies_the_better_one_takes_part_and_a_new_one_too(known
         optimise, "race", lambda runners, run: began.extend(runner.start.name for runner in runners) or runners[0]
     )
     optimisation.run(Notes())
-    names = {optimisation.evaluate(start.params): start.name for start in starts[:2]}
+    names = {optimisation.evaluate(start.params).mean(): start.name for start in starts[:2]}
     assert began == [names[min(names)], "a new policy"]
 
 

@@ -13,7 +13,7 @@ from vfpilco.policy.rbf import RBF
 from vfpilco.rollout.optimise import Optimisation
 from vfpilco.rollout.particles import Simulator
 from vfpilco.rollout.race import Start
-from vfpilco.rollout.schedule import CHUNK_STEPS, Phase, chunk_size, phases
+from vfpilco.rollout.schedule import CHUNK_STEPS, chunk_size, phases
 from vfpilco.rollout.settings import OptimiserSettings
 
 
@@ -44,14 +44,10 @@ def test_phases_add_up_to_the_number_of_steps(steps):
     assert all(phase.steps > 0 for phase in found)
 
 
-def test_a_phase_converges_when_the_cost_stops_changing():
-    phase, falling, constant = Phase(50, 0.01, 0.0), np.linspace(10, 5, 50), np.full(50, 5.0)
-    assert not phase.converged(falling, 0.01)
-    assert phase.converged(constant, 0.01)
-    assert not phase.converged(constant, 0.0)  # never
-    assert not phase.converged(constant[:19], 0.01)  # two fifths of the phase are needed
-    assert phase.converged(constant[:20], 0.01)
-    assert not Phase(4, 0.01, 0.0).converged(constant, 0.01)  # too short to be sure
+def test_a_settled_policy_needs_no_large_steps():
+    settings = OptimiserSettings(steps=600)
+    assert phases(settings, settled=True) == phases(settings)[1:]
+    assert phases(OptimiserSettings(steps=1), settled=True) == phases(OptimiserSettings(steps=1))
 
 
 def test_chunks_of_steps_are_shorter_for_more_work(simulator):

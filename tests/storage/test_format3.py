@@ -52,6 +52,7 @@ def test_the_header_is_read_with_its_settings(folder, task):
         policy=RBF(30),
         steps=20,
         particles=40,
+        tolerance=0.002,
         gradient_decay=0.97,
         clip=0.0,
     )

@@ -11,7 +11,16 @@ import pytest
 
 import vfpilco
 from vfpilco.tasks.sensors import TimingJitter
-from vfpilco.trials.choosing import KERNELS, MARGIN, Candidate, can_jitter, choose, choose_memory, with_jitter
+from vfpilco.trials.choosing import (
+    KERNELS,
+    MARGIN,
+    Candidate,
+    can_jitter,
+    choose,
+    choose_memory,
+    is_due,
+    with_jitter,
+)
 from vfpilco.trials.execute import execute
 from vfpilco.trials.plan import dynamics_of
 from vfpilco.trials.settings import Settings
@@ -32,9 +41,10 @@ def first(task) -> Candidate:
 def scored(scores):
     """A fit that only knows the evidence of every kernel and jitter."""
 
-    def fit(candidate: Candidate) -> Any:
+    def fit(candidate: Candidate, most: int | None) -> Any:
         score = scores[KERNELS.index(candidate.kernel), candidate.jitter]
-        return SimpleNamespace(kernel=candidate.kernel, jitter=candidate.jitter, score=(score / 2, score / 2))
+        score = (score / 2, score / 2)
+        return SimpleNamespace(kernel=candidate.kernel, jitter=candidate.jitter, score=score, most=most)
 
     return fit
 
@@ -42,6 +52,7 @@ def scored(scores):
 def found(task, first, scores, kernels=KERNELS, jitters=JITTERS):
     chosen = choose(first, kernels, jitters, task.machine, scored(scores))
     assert (chosen.model.kernel, chosen.model.jitter) == (chosen.candidate.kernel, chosen.candidate.jitter)
+    assert chosen.model.most is None  # candidates are compared on some of the data, the chosen one is fitted to all
     return KERNELS.index(chosen.candidate.kernel), chosen.candidate.jitter, chosen.reasons
 
 
@@ -68,6 +79,28 @@ def test_a_jitter_found_before_can_be_given_up(task, first):
     chosen = choose(later, (), JITTERS, task.machine, scored(scores))
     assert chosen.candidate.jitter == 0
     assert not isinstance(chosen.candidate.dynamics.sensor, TimingJitter)
+
+
+def test_a_larger_jitter_is_tried_only_while_that_helps(task, first):
+    """The evidence of the largest one is not even computed."""
+    assert found(task, first, {(0, 0.0): 10.0, (0, 0.01): 9.0}, kernels=())[1] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("steps", "due"),
+    [
+        ([90], True),  # the first choice, after one exploration
+        ([90, 90], True),
+        ([90, 90, 90], False),
+        ([90, 90, 90, 90], True),  # 360, twice the 180 of the second choice
+        ([90] * 5, False),
+        ([90] * 8, True),
+        ([90, 20], False),  # a trial that was cut short
+        ([90, 20, 90], True),
+    ],
+)
+def test_choices_are_made_anew_when_the_data_have_doubled(steps, due):
+    assert is_due(steps) == due
 
 
 def test_what_is_given_by_hand_is_not_chosen(task, first):
