@@ -74,11 +74,11 @@ class Risk:
     ranges: list[RangeRisk] = field(default_factory=list)
     """The risk of every position that has a safe range."""
     positions: list[Extreme] = field(default_factory=list)
-    """The largest |q| of every position."""
+    """The largest absolute value of every position."""
     speeds: list[Extreme] = field(default_factory=list)
     """The largest speed of every position: the difference of two samples over the sampling time."""
     inputs: list[Extreme] = field(default_factory=list)
-    """The largest |u| of every input."""
+    """The largest absolute value of every input."""
 
     @property
     def words(self) -> str:
