@@ -19,7 +19,7 @@ OPTIONS, FLAG_WIDTH, WIDEST = "options", 26, 100
 """The group of what belongs to no other one, the width of the flags, and that of the longest line."""
 SHORT: dict[str, tuple[str, ...]] = {
     "run": ("seed", "trials", "out", "resume", "steps"),
-    "machine and safety": ("plant", "inspected", "dry_run", "wait", "gentle", "slew", "abort_outside"),
+    "machine and safety": ("plant", "inspected", "dry_run", "wait", "gentle", "slew", "max_risk", "abort_outside"),
     "output": ("report", "open", "quiet", "json"),
 }
 """What most people use; `--help` shows only these of a command with settings."""

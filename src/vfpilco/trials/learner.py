@@ -10,6 +10,8 @@ import numpy as np
 
 from vfpilco.common import interrupts
 from vfpilco.data.failures import Interrupted, PlantError
+from vfpilco.data.results import Forecast
+from vfpilco.data.risk import Risk
 from vfpilco.data.trial import Trial
 from vfpilco.data.watcher import NoteKeeper, Watcher
 from vfpilco.model.dynamics import Dynamics, TrainingSet
@@ -20,7 +22,7 @@ from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.policy.preparation import policy_inputs, reference_errors
 from vfpilco.recordings.trials import faults
 from vfpilco.rollout.band import band_of
-from vfpilco.rollout.optimise import FRESH, Optimisation
+from vfpilco.rollout.optimise import FRESH, Optimisation, Optimised
 from vfpilco.rollout.particles import Rollout, simulate
 from vfpilco.rollout.race import Start
 from vfpilco.state.base import State
@@ -44,6 +46,7 @@ from vfpilco.trials.comparison import compare, forecast
 from vfpilco.trials.execute import Conditions, Controller, execute, trimmed
 from vfpilco.trials.exploring import enough, explorer
 from vfpilco.trials.journal import Journal
+from vfpilco.trials.max_risk import SHARES, allowed, next_attempt, reason, refusal
 from vfpilco.trials.plan import Plan, dynamics_of
 from vfpilco.trials.punctuality import Punctuality, timekeeper
 from vfpilco.trials.replay import difference
@@ -150,58 +153,101 @@ class Learner:
         return learned
 
     def improve_policy(self, trial: int, model: Model) -> LearnedPolicy:
-        """Optimise from the last checkpoint on, and keep the policy."""
-        policy, settings = self.policy_of(trial), self.settings.optimiser
+        """Optimise from the last checkpoint on, again if the risk is too high, and keep the policy."""
         checkpoints = Checkpoints(self.store, trial, self.watch)
-        precision = model.precision(settings.precision)
-        if precision != settings.precision:
-            self.watch.note(
-                "The signal is too far above the noise for float32: particles move in float64, which is slower."
-            )
-        limits, errors = self.task.machine.limits, reference_errors(self.task, self.result.trials[-1])
-        optimisation = Optimisation(
-            self.plan.simulator(self.dynamics, policy),
-            model.posterior.cast(precision),
-            dataclasses.replace(settings, precision=precision),  # pyright: ignore[reportArgumentType]
-            self.key_for(trial, 0),
-            self.starts(policy),
-            lambda params: policy.learning_rates(params, limits, errors),
-            settled=self.result.successes[-1:] == [True],
-        )
+        optimisation = first = self.optimisation(trial, model)
         with self.journal.timed(trial, "policy"):
-            now = checkpoints.restore(optimisation.start(), settings.shards)
+            now = checkpoints.restore(first.start(), first.settings.shards)
+            if now is not None and now.attempt:
+                found = first.result(now)
+                optimisation = next_attempt(first, now.attempt, found, self.policy_of(trial, SHARES[now.attempt]))
             found = optimisation.run(self.watch, now, checkpoints)
-        if not settings.gradient_decay:
+            if not optimisation.attempt:
+                self.note_choices(found)
+            for attempt in range(optimisation.attempt + 1, len(SHARES)):
+                risk = self.excessive_risk(trial, self.learned(optimisation, found), model)
+                if risk is None:
+                    break
+                self.watch.note(reason(risk, self.settings.limits.max_risk, attempt))
+                optimisation = next_attempt(first, attempt, found, self.policy_of(trial, SHARES[attempt]))
+                found = optimisation.run(self.watch, None, checkpoints)
+        learned = self.learned(optimisation, found)
+        self.store.save_policy(trial, learned, found.costs, checkpoints.notes)
+        self.store.remove_checkpoint()
+        return learned
+
+    def note_choices(self, found: Optimised) -> None:
+        """Note what the optimisation chose, and why."""
+        if not self.settings.optimiser.gradient_decay:
             self.watch.note(f"Chosen: {found.chosen}.")
         if self.stuck:
             self.watch.note(
                 f"There is no success yet, and the last trial was hardly better than those before it: a new policy was "
                 f"tried beside the known ones, and the optimisation continued from {found.start.name}."
             )
-        learned = LearnedPolicy(self.dynamics.state, policy, found.params, self.task.reference, self.slew)
-        self.store.save_policy(trial, learned, found.costs, checkpoints.notes)
-        self.store.remove_checkpoint()
-        return learned
+
+    def optimisation(self, trial: int, model: Model) -> Optimisation:
+        """The first optimisation of the policy for a trial."""
+        policy, settings = self.policy_of(trial), self.settings.optimiser
+        precision = model.precision(settings.precision)
+        if precision != settings.precision:
+            self.watch.note(
+                "The signal is too far above the noise for float32: particles move in float64, which is slower."
+            )
+        limits, errors = self.task.machine.limits, reference_errors(self.task, self.result.trials[-1])
+        return Optimisation(
+            self.plan.simulator(self.dynamics, policy),
+            model.posterior.cast(precision),
+            dataclasses.replace(settings, precision=precision, risk_bound=self.plan.risk_bound),  # pyright: ignore
+            self.key_for(trial, 0),
+            self.starts(policy),
+            lambda params: policy.learning_rates(params, limits, errors),
+            settled=self.result.successes[-1:] == [True],
+        )
+
+    def learned(self, optimisation: Optimisation, found: Optimised) -> LearnedPolicy:
+        """A policy as it runs on the machine."""
+        policy = optimisation.simulator.policy
+        return LearnedPolicy(self.dynamics.state, policy, found.params, self.task.reference, self.slew)
+
+    def excessive_risk(self, trial: int, learned: LearnedPolicy, model: Model) -> Risk | None:
+        """The predicted risk of a policy if it is higher than allowed."""
+        most = self.settings.limits.max_risk
+        if most == 1:
+            return None
+        risk = forecast(self.task, self.simulated(trial, learned, model)).risk
+        return risk if risk.leaving > most else None
 
     def predict(self, trial: int, learned: LearnedPolicy, model: Model) -> Rollout:
         """The particles of the trial to come."""
         self.watch.phase(trial, "predicting")
+        return self.journal.once(PREDICTION, trial, "prediction", lambda: self.simulated(trial, learned, model))
+
+    def simulated(self, trial: int, learned: LearnedPolicy, model: Model) -> Rollout:
+        """Particles that predict a trial, always the same ones."""
         simulator = self.plan.simulator(self.dynamics, learned.policy, predicting=True)
-
-        def simulated() -> Rollout:
-            posterior = model.posterior.cast("float64")  # the values that a particle has drawn are almost dependent
-            particles = min(self.settings.optimiser.particles, PREDICTING)
-            rollout = simulate(simulator, learned.params, posterior, self.key_for(trial, 1), particles)
-            return Rollout(*map(np.asarray, rollout))  # pyright: ignore[reportArgumentType]
-
-        return self.journal.once(PREDICTION, trial, "prediction", simulated)
+        posterior = model.posterior.cast("float64")  # the values that a particle has drawn are almost dependent
+        particles = min(self.settings.optimiser.particles, PREDICTING)
+        rollout = simulate(simulator, learned.params, posterior, self.key_for(trial, 1), particles)
+        return Rollout(*map(np.asarray, rollout))  # pyright: ignore[reportArgumentType]
 
     def execute_policy(self, trial: int, learned: LearnedPolicy, predicted: Rollout) -> None:
         """Policy execution: run it on the plant, and compare with what was predicted."""
         self.watch.phase(trial, "running on the plant")
-        self.watch.predicted(trial, forecast(self.task, predicted))
+        expected = forecast(self.task, predicted)
+        self.watch.predicted(trial, expected)
+        self.check_risk(trial, expected)
         learned.reset()
         self.record_policy(trial, self.on_plant(trial, learned, self.monitor(predicted)), predicted)
+
+    def check_risk(self, trial: int, expected: Forecast) -> None:
+        """Refuse a policy that is too risky unless a person allows it."""
+        most = self.settings.limits.max_risk
+        if expected.risk.leaving <= most:
+            return
+        if not self.watch.accepts(trial, expected):
+            raise refusal(trial, expected.risk, most)
+        self.watch.note(allowed(expected.risk, most))
 
     def monitor(self, predicted: Rollout) -> Monitor | None:
         """Stops the trial if its measurements leave the predicted band; None if that is not wanted."""
@@ -277,10 +323,10 @@ class Learner:
         """The training set of all trials so far."""
         return self.dynamics.training_sets(self.result.trials, self.plan.capacity(self.result.explored))
 
-    def policy_of(self, trial: int) -> Policy:
-        """The policy to be learned for a trial, with the units of its inputs and the limits of its outputs."""
+    def policy_of(self, trial: int, share: float = 1.0) -> Policy:
+        """The policy to be learned for a trial, with the units of its inputs and a share of its limits."""
         inputs = policy_inputs(self.dynamics.state, self.task, self.result.explored)
-        share = self.settings.limits.share(trial)
+        share *= self.settings.limits.share(trial)
         limits = tuple(share * limit for limit in inputs.limits)
         return self.settings.policy.bind(dataclasses.replace(inputs, limits=limits))
 
