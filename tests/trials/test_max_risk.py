@@ -223,5 +223,5 @@ def test_the_command_ends_with_the_reason_and_how_to_resume(tmp_path, monkeypatc
         command.run(["cartpole", "--max-risk", "0.05", "--out", str(tmp_path / "run"), "--quiet"])
     assert caught.value.exit_code == 2
     resume = f"learn cartpole --out {tmp_path / 'run'} --resume --wait"
-    assert str(caught.value).startswith("Trial 2 was not executed. To be asked, or with a higher --max-risk, resume")
+    assert str(caught.value).startswith("Trial 2 was not executed. To be asked instead, resume with: ")
     assert str(caught.value).endswith(resume)

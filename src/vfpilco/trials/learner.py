@@ -44,7 +44,7 @@ from vfpilco.trials.choosing import (
 )
 from vfpilco.trials.comparison import compare, forecast
 from vfpilco.trials.execute import Conditions, Controller, execute, trimmed
-from vfpilco.trials.exploring import enough, explorer
+from vfpilco.trials.exploring import cautious_share, enough, explorer
 from vfpilco.trials.journal import Journal
 from vfpilco.trials.max_risk import SHARES, allowed, next_attempt, reason, refusal
 from vfpilco.trials.plan import Plan, dynamics_of
@@ -92,7 +92,8 @@ class Learner:
     def explore(self, i: int) -> None:
         """Apply exploring inputs; the same seed gives the same ones to every method."""
         self.watch.phase(0, "exploring")
-        share, controller = self.settings.limits.gentle, explorer(self.task, self.plan.seed, i)
+        share = self.settings.limits.gentle * cautious_share(self.task, self.result.explored)
+        controller = explorer(self.task, self.plan.seed, i)
         explored = self.on_plant(0, lambda q: share * np.asarray(controller(q)))
         for fault in faults(explored, self.task):
             self.watch.note(f"CHECK THE MEASUREMENTS: {fault}")

@@ -55,7 +55,7 @@ def refusal(trial: int, risk: Risk, most: float) -> TooRisky:
     """The error that ends a run before a policy that is too risky is executed."""
     return TooRisky(
         f"Trial {trial} was not executed. {_excess(risk, most)}, also after more optimisation and with inputs of at "
-        f"most {percent(SHARES[-1])} of their limits: the machine has not moved, and the policy is kept."
+        f"most {percent(SHARES[-1])} of their limits. Nothing has moved: raise --max-risk to execute the policy."
     )
 
 

@@ -160,7 +160,7 @@ def carry_out(request: Request, out: Path, display: Display) -> Outputs:
             raise UserError(f"{error} {kept_samples(error)}Resume with: {resume_command(args, out)}") from error
         except TooRisky as error:
             asking = resume_command(dataclasses.replace(args, wait=True), out)
-            raise UserError(f"{error} To be asked, or with a higher --max-risk, resume with: {asking}") from error
+            raise UserError(f"{error} To be asked instead, resume with: {asking}") from error
     return Outputs(result, pictures, report)
 
 
