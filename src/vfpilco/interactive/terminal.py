@@ -78,6 +78,8 @@ class Display(ProgressLine, Watcher):
     def executed(self, result: TrialResult) -> None:
         if not self.quiet:
             self.console.print(f"  {sentence(result)}   {outcome(result, 'not yet')}")
+            if result.explanation is not None:
+                self.console.print(f"    [dim]{escape(printable(result.explanation.text))}[/]", highlight=False)
 
     def note(self, text: str) -> None:
         self.notes.append(text)

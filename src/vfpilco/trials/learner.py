@@ -10,7 +10,7 @@ import numpy as np
 
 from vfpilco.common import interrupts
 from vfpilco.data.failures import Interrupted, PlantError
-from vfpilco.data.results import Forecast
+from vfpilco.data.results import Explanation, Forecast
 from vfpilco.data.risk import Risk
 from vfpilco.data.trial import Trial
 from vfpilco.data.watcher import NoteKeeper, Watcher
@@ -44,20 +44,17 @@ from vfpilco.trials.choosing import (
 )
 from vfpilco.trials.comparison import compare, forecast
 from vfpilco.trials.execute import Conditions, Controller, execute, trimmed
+from vfpilco.trials.explanation import SURE, explain, outlook
 from vfpilco.trials.exploring import cautious_share, enough, explorer
 from vfpilco.trials.journal import Journal
 from vfpilco.trials.max_risk import SHARES, allowed, next_attempt, reason, refusal
 from vfpilco.trials.plan import Plan, dynamics_of
 from vfpilco.trials.punctuality import Punctuality, timekeeper
 from vfpilco.trials.replay import difference
-from vfpilco.trials.result import RunResult
+from vfpilco.trials.result import RunResult, is_stuck
 
 PREDICTING = 200
 """The most particles that predict a trial: each carries a function of its own, which takes time."""
-
-
-STUCK = 0.95
-"""A trial without success that costs more than this fraction of the best one before it is no progress."""
 
 
 class Learner:
@@ -181,7 +178,7 @@ class Learner:
         """Note what the optimisation chose, and why."""
         if not self.settings.optimiser.gradient_decay:
             self.watch.note(f"Chosen: {found.chosen}.")
-        if self.stuck:
+        if self.result.stuck:
             self.watch.note(
                 f"There is no success yet, and the last trial was hardly better than those before it: a new policy was "
                 f"tried beside the known ones, and the optimisation continued from {found.start.name}."
@@ -263,7 +260,23 @@ class Learner:
         assert model is not None
         note = self.watch.note if self.settings.model.inducing else None
         compared = compare(self.task, executed, predicted, model, self.dynamics, self.data(), note)
-        self.journal.record(executed, "policy", trial, compared, predicted)
+        why = self.explanation(trial, executed, predicted, compared)
+        self.journal.record(executed, "policy", trial, dataclasses.replace(compared, explanation=why), predicted)
+
+    def explanation(self, trial: int, executed: Trial, predicted: Rollout, expected: Forecast) -> Explanation:
+        """Why a trial went as it did, and what the next one changes."""
+        done = self.task.evaluate(executed.evaluated, executed.reached)
+        band, earlier = band_of(predicted, self.dynamics.sensor, SURE), self.result.trials
+        found = explain(self.task.machine, executed, done, expected, band, earlier)
+        limits = self.settings.limits
+        change = outlook(
+            found.cause,
+            executed.steps,
+            success=done.success,
+            stuck=is_stuck([*self.result.costs, done.cost], [*self.result.successes, done.success]),
+            shares=(limits.share(trial), limits.share(trial + 1)),
+        )
+        return dataclasses.replace(found, next=change)
 
     def ingest(self, trial: Trial) -> None:
         """Add a trial that was executed elsewhere."""
@@ -342,13 +355,7 @@ class Learner:
         ]
         if last is best:
             known = known[:1]
-        return (*known, *(() if known and not self.stuck else (FRESH,)))
-
-    @property
-    def stuck(self) -> bool:
-        """Whether there was no success yet and the last trial was hardly better than those before it."""
-        *earlier, last = self.result.costs or [0.0]
-        return bool(earlier) and not any(self.result.successes) and last > STUCK * min(earlier)
+        return (*known, *(() if known and not self.result.stuck else (FRESH,)))
 
     def key_for(self, trial: int, purpose: int) -> jax.Array:
         """A separate random key for everything that a trial draws."""
