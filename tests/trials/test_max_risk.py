@@ -88,7 +88,7 @@ def test_every_attempt_is_noted(refused):
     _, watch, _ = refused
     remarks = [note.split(": the optimisation continues ")[1] for note in watch.notes if "--max-risk" in note]
     limits = "with inputs of at most {} % of their limits."
-    assert remarks == ["with more weight on safe ranges.", limits.format(70), limits.format(50)]
+    assert remarks == ["with narrower safe ranges that weigh more.", limits.format(70), limits.format(50)]
 
 
 def test_a_refused_run_can_be_resumed_with_another_bound_and_executes_that_policy(refused, tmp_path):
@@ -152,7 +152,7 @@ class Interrupting(Notes):
                 raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("after", ["more weight", "at most 70 %"])
+@pytest.mark.parametrize("after", ["weigh more", "at most 70 %"])
 def test_an_attempt_that_is_interrupted_continues_to_the_bit(refused, tmp_path, monkeypatch, after):
     hurried(monkeypatch)
     out = tmp_path / "run"
