@@ -1,7 +1,7 @@
-"""The pictures report.png and inspect.png of this site: `python docs/images/screenshots.py`.
+"""The pictures report.png, risk.png and inspect.png of this site: `python docs/images/screenshots.py`.
 
-Needs chromium and chromedriver. The run of the report, runs/cartpole-seed3 with the default settings, takes about three
-minutes on two cores; one that exists is not repeated.
+Needs chromium and chromedriver. The runs of the reports take about three minutes (runs/cartpole-seed3, with the default
+settings) and one minute (runs/rail) on two cores; one that exists is not repeated.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from vfpilco.trials.execute import connected, execute
 HERE = Path(__file__).parent
 COLUMN, HEIGHT = 780, 1189
 """Size of each half of the picture of the report, in pixels."""
+PLACE = "document.querySelector('{}').getBoundingClientRect()"
+"""Where an element of the page is."""
 
 
 def draw_inspection() -> None:
@@ -56,6 +58,28 @@ def photograph_report() -> None:
     both.quantize(128).save(HERE / "report.png", optimize=True)
 
 
+def photograph_risk() -> None:
+    """What the report of a run with a safe range says about its last trial: words, the position, and the risk."""
+    sys.path.insert(0, str(HERE.parents[1] / "tests" / "support"))
+    from browser import chromium
+
+    rail = HERE.parents[1] / "examples/safety/cartpole_on_a_rail.py"
+    result = vfpilco.learn(
+        rail, seed=2, trials=3, steps=200, particles=100, max_risk=0.2, out="runs/rail", resume=True
+    )
+    page = result.report()
+    with tempfile.TemporaryDirectory() as profile, chromium(Path(profile)) as browser:
+        browser.open(page, (COLUMN, 2 * HEIGHT))
+        browser.wait("document.querySelectorAll('.trialwise .risk .chart svg').length > 0")
+        browser.value("document.querySelector('.trialwise').scrollIntoView()")
+        picture = browser.picture()
+        shown = (".trialwise .sentence", ".trialwise .chart", ".trialwise .risk")
+        edges = [browser.value(f"(r => [r.top, r.bottom])({PLACE.format(name)})") for name in shown]
+    parts = [picture[round(top) - 8 : round(bottom) + 8] for top, bottom in edges]
+    Image.fromarray(np.concatenate(parts)).quantize(128).save(HERE / "risk.png", optimize=True)
+
+
 if __name__ == "__main__":
     draw_inspection()
     photograph_report()
+    photograph_risk()

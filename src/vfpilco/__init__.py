@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vfpilco.common.configuration import configure
     from vfpilco.common.errors import UserError
     from vfpilco.common.random import Random
-    from vfpilco.data.failures import NotStopped, PlantError
+    from vfpilco.data.failures import NotStopped, PlantError, TooRisky
     from vfpilco.data.trial import Trial
     from vfpilco.data.watcher import Watcher
     from vfpilco.exports import export
@@ -54,7 +54,7 @@ _PLACES = {
     "common.configuration": ("configure",),
     "common.errors": ("UserError",),
     "common.random": ("Random",),
-    "data.failures": ("NotStopped", "PlantError"),
+    "data.failures": ("NotStopped", "PlantError", "TooRisky"),
     "data.trial": ("Trial",),
     "data.watcher": ("Watcher",),
     "exports": ("export",),
@@ -143,6 +143,7 @@ __all__ = [
     "State",
     "Task",
     "TimingJitter",
+    "TooRisky",
     "Trial",
     "TriangularWaves",
     "UniformStart",

@@ -161,3 +161,9 @@ def test_the_optimisation_keeps_particles_inside(known):
 
 def far_away(q):
     return 1 - jnp.exp(-((q[..., 0] - 1.0) ** 2))
+
+
+def test_narrower_ranges_keep_their_unit():
+    assert RAIL.narrowed(0.2) == SafeRanges((0,), (-0.4,), (0.4,), (0.5,))
+    one_sided = SafeRanges((0,), (-np.inf,), (2.0,), (0.5,)).narrowed(0.2)
+    assert (one_sided.low, one_sided.high) == ((-np.inf,), (1.9,))

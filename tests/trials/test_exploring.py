@@ -9,7 +9,12 @@ import pytest
 
 import vfpilco
 from vfpilco.data.trial import Trial
-from vfpilco.trials.exploring import FASTEST, FIRST, MOST, Growing, enough, explorer
+from vfpilco.data.watcher import Watcher
+from vfpilco.storage.store import Store
+from vfpilco.trials.exploring import FASTEST, FIRST, LEAST, MOST, SMALLER, Growing, cautious_share, enough, explorer
+from vfpilco.trials.learner import Learner
+from vfpilco.trials.plan import Plan
+from vfpilco.trials.settings import Settings
 
 
 @pytest.fixture
@@ -39,12 +44,49 @@ def test_inputs_shrink_while_an_angle_turns_too_fast_but_never_vanish(task):
 
 
 def test_a_length_may_move_fast_but_not_near_the_end_of_its_safe_range(task):
-    cart, pole = task.machine.positions
-    guarded = dataclasses.replace(task.machine, positions=(dataclasses.replace(cart, safe=(-0.5, 0.5)), pole))
+    guarded = guarded_cart(task)
     for place, grows in ((0.0, True), (0.3, True), (0.45, False), (-0.45, False)):
         control = Growing(constant, guarded, task.horizon)
         u = [float(control(np.array([place, 0.0]))[0]) for _ in range(20)]
         assert (u[-1] > u[0]) == grows, place
+
+
+def guarded_cart(task, half: float = 0.5):
+    cart, pole = task.machine.positions
+    return dataclasses.replace(task.machine, positions=(dataclasses.replace(cart, safe=(-half, half)), pole))
+
+
+def test_on_a_machine_with_a_safe_range_inputs_grow_until_the_middle_of_the_trial(task):
+    control = Growing(constant, guarded_cart(task), task.horizon)
+    u = [float(control(np.zeros(2))[0]) for _ in range(task.horizon)]
+    assert u[task.horizon // 10] < 5
+    assert u[task.horizon // 2 - 2] < 10
+    assert u[task.horizon // 2 + 1] == pytest.approx(10)
+
+
+@pytest.mark.parametrize(("speed", "grows"), [(0.02, True), (0.05, False), (-0.05, False)])
+def test_inputs_do_not_grow_while_the_cart_is_on_its_way_to_the_end_of_the_rail(task, speed, grows):
+    control = Growing(constant, guarded_cart(task), task.horizon)
+    u = [float(control(np.array([speed * i, 0.0]))[0]) for i in range(3)]
+    assert (u[-1] > u[0]) == grows
+
+
+def test_inputs_are_smaller_after_every_exploration_that_was_cut_short_but_never_vanish(task):
+    full, cut = trial(task.horizon), trial(20)
+    shares = [cautious_share(task, explored) for explored in ([], [full], [cut], [full, cut], [cut, cut], [cut] * 9)]
+    assert shares == pytest.approx([1.0, 1.0, SMALLER, SMALLER, SMALLER**2, LEAST])
+
+
+def test_a_run_explores_with_smaller_inputs_after_one_that_left_the_range(task):
+    narrow = dataclasses.replace(task, machine=guarded_cart(task, 0.05))
+    plan = Plan(narrow, Settings(), 0, 1)
+    learner = Learner(plan, narrow.machine.plant(), Store(), Watcher())
+    for i in range(3):
+        learner.explore(i)
+    first, second, third = learner.result.explored
+    assert first.steps < task.horizon
+    share = [float(np.abs(t.u[0] / task.exploring_inputs(0, i)[0])[0]) for i, t in enumerate((first, second, third))]
+    assert share == pytest.approx([FIRST, FIRST * SMALLER, FIRST * SMALLER**2])
 
 
 def test_a_feedback_controller_is_left_alone():

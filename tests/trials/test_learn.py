@@ -13,14 +13,10 @@ from variants import variant
 
 import vfpilco
 from vfpilco import MLP, RBF, SE, Linear, VelocityFree, ZeroMean
-from vfpilco.data.results import CostBand
 from vfpilco.data.watcher import Watcher
 from vfpilco.model import model as models
 from vfpilco.storage.runfolder import RunFolder
-from vfpilco.storage.store import PREDICTION, Store
-from vfpilco.trials.comparison import Comparison
-from vfpilco.trials.learner import Learner
-from vfpilco.trials.plan import Plan
+from vfpilco.storage.store import PREDICTION
 
 SMALL = {"steps": 6, **SIZES}
 
@@ -197,19 +193,6 @@ def test_float64_is_used_where_float32_is_not_precise_enough(monkeypatch):
     assert result.policy.params["weights"].dtype == np.float64
     assert len([note for note in watch.notes if "in float64" in note]) == 1
     assert all(0 < share < 0.1 for share in result.rows[-1].model.rounding)
-
-
-def test_a_cost_above_the_predicted_band_is_reported_and_recorded_and_one_below_is_not(small_run):
-    result, _, _ = small_run
-    watch = Recorder()
-    learner = Learner(Plan(result.task, result.settings, 0, 1), result.task.machine.plant(), Store(), watch)
-    for low, high in ((0.0, 1.0), (0.0, 91.0), (90.0, 91.0)):
-        compared = Comparison(CostBand((low + high) / 2, low, high), 0.5, 1.0, result.rows[1].model)
-        learner.journal.record(result.trials[1], "policy", 1, compared)
-    above, inside, below = watch.rows
-    assert len(above.notes) == len(watch.notes) == 1
-    assert "above the predicted 95 % band 0.0 to 1.0" in watch.notes[0]
-    assert inside.notes == below.notes == []
 
 
 def test_without_a_watcher_notes_are_logged(caplog):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 
-from vfpilco.cli.prompts import wait_for_start
+from vfpilco.cli.prompts import agrees_to_risk, wait_for_start
 from vfpilco.common.text import short
-from vfpilco.data.results import EpisodeResult
+from vfpilco.data.results import EpisodeResult, Forecast
 from vfpilco.data.watcher import Watcher
 from vfpilco.interactive import terminal
 from vfpilco.interactive.terminal import ProgressLine, measured, outcome
@@ -23,13 +26,24 @@ class Display(terminal.Display):
     def __enter__(self) -> Display:
         return self
 
-    def ready(self, trial: int) -> None:
+    def accepts(self, trial: int, forecast: Forecast) -> bool:
         if not self.wait:
-            return
+            return False
+        with self.without_line():
+            return agrees_to_risk(trial, forecast.risk)
+
+    def ready(self, trial: int) -> None:
+        if self.wait:
+            with self.without_line():
+                wait_for_start(f"trial {trial}" if trial else "the exploration")
+
+    @contextmanager
+    def without_line(self) -> Iterator[None]:
+        """Hide the live line while a person is asked."""
         shown = self.progress.live.is_started
         if shown:
             self.progress.stop()
-        wait_for_start(f"trial {trial}" if trial else "the exploration")
+        yield
         if shown:
             self.progress.start()
 

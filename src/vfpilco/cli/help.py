@@ -19,13 +19,14 @@ OPTIONS, FLAG_WIDTH, WIDEST = "options", 26, 100
 """The group of what belongs to no other one, the width of the flags, and that of the longest line."""
 SHORT: dict[str, tuple[str, ...]] = {
     "run": ("seed", "trials", "out", "resume", "steps"),
-    "machine and safety": ("plant", "inspected", "dry_run", "wait", "gentle", "slew", "abort_outside"),
+    "machine and safety": ("plant", "inspected", "dry_run", "wait", "gentle", "max_risk", "abort_outside"),
     "output": ("report", "open", "quiet", "json"),
 }
 """What most people use; `--help` shows only these of a command with settings."""
 REST: dict[str, tuple[str, ...]] = {
     "model": ("m_q", "m_u", "policy_m_u", "encoding", "kernel", "prior_mean", "noise", "inducing", "sensor", "jitter"),
     "policy": ("policy", "basis_functions"),
+    "inputs": ("slew",),
     "optimiser": tuple(f.name for f in dataclasses.fields(OptimiserSettings) if f.name not in SHORT["run"]),
     "baselines": ("method", "online", "offline", "cutoff", "acceleration"),
     "more output": ("tensorboard",),

@@ -32,6 +32,17 @@ class NotStopped(PlantError):
     exit_code = NOT_STOPPED
 
 
+class TooRisky(UserError):
+    """The predicted risk of leaving a safe range is above `max_risk`: the policy was kept, but not executed.
+
+    Example:
+        >>> try:  # doctest: +SKIP
+        ...     vfpilco.learn(task, out="runs/first", max_risk=0.05)
+        ... except vfpilco.TooRisky as error:
+        ...     print(error)  # and resume with resume=True and a higher max_risk
+    """
+
+
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during a trial, after the plant was stopped; `partial` holds what was recorded until then."""
 

@@ -79,6 +79,31 @@ class Evaluated:
     """The task's measures, by name."""
 
 
+Cause = Literal["as predicted", "model", "uncertain model", "policy", "noise"]
+"""Why a trial went as it did: as predicted, the model was wrong or uncertain, the policy not good enough, or noise."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a trial of a policy went as it did, and what the next one changes."""
+
+    cause: Cause
+    """As predicted; or the model was wrong, or uncertain; the policy was not good enough; noise decided."""
+    words: str
+    """What was predicted, what happened, and why, in a sentence."""
+    next: str = ""
+    """What the next trial changes, in a sentence."""
+    position: str | None = None
+    """The position that left its predicted band first, if one did."""
+    time_s: float | None = None
+    """When it did."""
+
+    @property
+    def text(self) -> str:
+        """Both sentences."""
+        return f"{self.words} {self.next}".rstrip()
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrialResult(Evaluated):
     """A line of results.jsonl: one execution on the plant."""
@@ -103,6 +128,8 @@ class TrialResult(Evaluated):
     """Fraction of the measured trajectory within the particles' 95 % band."""
     model: ModelReport | None = None
     """How good the model was on this trial."""
+    explanation: Explanation | None = None
+    """Why it went as it did, and what the next trial changes."""
     notes: list[str] = field(default_factory=list)
     """What a person should know about this trial."""
 

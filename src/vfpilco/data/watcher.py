@@ -25,6 +25,10 @@ class Watcher:
     def predicted(self, trial: int, forecast: Forecast) -> None:
         """A policy is about to be executed; this is what is predicted."""
 
+    def accepts(self, trial: int, forecast: Forecast) -> bool:
+        """The predicted risk of a policy is above `max_risk`: whether it may be executed nevertheless."""
+        return False
+
     def ready(self, trial: int) -> None:
         """The plant is about to be reset and run: return when that is allowed."""
 
@@ -44,7 +48,7 @@ class NoteKeeper(Watcher):
 
     def __init__(self, other: Watcher) -> None:
         self.phase, self.step, self.executed, self.evaluated = other.phase, other.step, other.executed, other.evaluated
-        self.ready, self.predicted, self.other = other.ready, other.predicted, other
+        self.ready, self.predicted, self.accepts, self.other = other.ready, other.predicted, other.accepts, other
         self.notes: list[str] = []
 
     def note(self, text: str) -> None:
@@ -74,6 +78,9 @@ class Watchers(Watcher):
     def predicted(self, trial: int, forecast: Forecast) -> None:
         for other in self.others:
             other.predicted(trial, forecast)
+
+    def accepts(self, trial: int, forecast: Forecast) -> bool:
+        return any(other.accepts(trial, forecast) for other in self.others)
 
     def ready(self, trial: int) -> None:
         for other in self.others:

@@ -45,7 +45,7 @@ def learn(
         trials: How many policies to learn and execute; the task's own number if not given.
         out: A folder for everything the run writes; nothing is written if not given.
         resume: Continue the run in `out`, if there is one; it ends as if it had never been interrupted. What is not
-            given stays as it was; `trials` may be raised.
+            given stays as it was; `trials` may be raised, and `max_risk` may change.
         watch: Is informed about everything that happens.
         progress: Whether to show what happens; in notebooks and terminals if not given.
         settings: All settings; the defaults with the task's own changes if not given.
@@ -58,6 +58,7 @@ def learn(
     Raises:
         UserError: If the task or a setting is wrong, before the plant moves.
         PlantError: If the plant fails; with `out` everything until then is kept and the run can be resumed.
+        TooRisky: If the predicted risk of a policy is above `max_risk`; likewise.
 
     Example:
         >>> import vfpilco

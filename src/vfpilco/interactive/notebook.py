@@ -62,6 +62,8 @@ class NotebookDisplay(Watcher):
         predicted = "" if band is None else f", predicted {short(band.mean)} ({short(band.low)} to {short(band.high)})"
         expected = "" if chance is None else f", success {chance:.0%}"
         self.lines.append(f"{name}: cost {short(result.cost)}{predicted}{expected}{_outcome(result)}")
+        if result.explanation is not None:
+            self.lines.append(printable(result.explanation.text))
         self._update()
 
     def note(self, text: str) -> None:

@@ -7,6 +7,7 @@ import time
 
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn
 
 from vfpilco.common.text import printable, short
@@ -78,6 +79,9 @@ class Display(ProgressLine, Watcher):
     def executed(self, result: TrialResult) -> None:
         if not self.quiet:
             self.console.print(f"  {sentence(result)}   {outcome(result, 'not yet')}")
+            if result.explanation is not None:
+                words = f"[dim]{escape(printable(result.explanation.text))}[/]"
+                self.console.print(Padding(words, (0, 0, 0, 14), expand=False), highlight=False)
 
     def note(self, text: str) -> None:
         self.notes.append(text)

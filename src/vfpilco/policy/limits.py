@@ -41,13 +41,16 @@ class InputLimits:
     """Fraction of the input limits used in the exploration; it grows to 1 in the third trial."""
     slew: float = 0.0
     """Largest change of an input from one sample to the next, as a fraction of its limit; 0: no limit."""
-
     abort_outside: float = 1.0
     """A trial is stopped when a measurement leaves the band that was predicted with this probability, such as 0.999;
     1: never."""
+    max_risk: float = 1.0
+    """A policy whose predicted risk of leaving a safe range is higher than this, such as 0.05, is not executed; 1:
+    all are."""
 
     def __post_init__(self) -> None:
         check_number("abort_outside", self.abort_outside, 0.5, 1, "0.999 is typical, 1 never stops")
+        check_number("max_risk", self.max_risk, 0, 1, "0.05 is typical, with 1 every policy is executed")
         if not (isinstance(self.gentle, numbers.Real) and 0 < self.gentle <= 1):
             raise UserError(f"gentle must be more than 0 and at most 1 (the full limits), got {self.gentle!r}.")
         if not (isinstance(self.slew, numbers.Real) and 0 <= self.slew <= 2):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vfpilco.common.text import short
+from vfpilco.common.text import printable, short
 from vfpilco.data.results import TrialResult
 from vfpilco.report.source import Source
 
@@ -66,8 +66,13 @@ def _trial(result: TrialResult, first: bool, units: dict[str, str]) -> str:
     band = f"{short(predicted.mean)} ({short(predicted.low)} to {short(predicted.high)})"
     return (
         f"Trial {result.trial} {outcome}. The model predicted a cost of {band}{chance}{warned}; the real cost was "
-        f"{short(result.cost)}, {where} that band{measures}.{_surprise(result)}{covered}{ended}"
+        f"{short(result.cost)}, {where} that band{measures}.{_surprise(result)}{covered}{ended}{_explanation(result)}"
     )
+
+
+def _explanation(result: TrialResult) -> str:
+    """Why it went as it did, and what the next trial changes."""
+    return "" if result.explanation is None else f" {printable(result.explanation.text)}"
 
 
 def _surprise(result: TrialResult) -> str:

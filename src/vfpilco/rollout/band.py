@@ -8,6 +8,7 @@ as predicted stays inside at every sample with at least the probability p, per p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -31,6 +32,22 @@ class Band(NamedTuple):
         """Which measurements of a trial (measured, d_q) are outside."""
         n = min(len(q), len(self.low))
         return ~((self.low[:n] <= q[:n]) & (q[:n] <= self.high[:n]))
+
+    def first_outside(self, q: Float[np.ndarray, "measured d_q"]) -> tuple[int, int] | None:
+        """The first sample of a trial with a measurement outside, and the position; None if there is none."""
+        out = np.any(self.outside(q), axis=1)
+        t = int(out.argmax())
+        return (t, self.furthest(t, q[t])) if out[t] else None
+
+    def furthest(self, t: int, q: Float[np.ndarray, "d_q"]) -> int:
+        """The position that is furthest outside at sample t, in units of its own band."""
+        low, high = self.low[t], self.high[t]
+        return int(np.argmax(np.maximum(low - q, q - high) / np.maximum(high - low, 1e-300)))
+
+    def around(self, start: Float[np.ndarray, "d_q"], angles: Sequence[bool]) -> Band:
+        """The band of a trial that begins at `start`: angles are shifted by full turns."""
+        turns = 2 * np.pi * np.round((start - self.mean[0]) / (2 * np.pi)) * np.asarray(angles)
+        return Band(self.low + turns, self.mean + turns, self.high + turns)
 
 
 def band_of(predicted: Rollout, sensor: Sensor, probability: float) -> Band:

@@ -12,7 +12,7 @@ that a weight w means the same whatever the unit of the cost. w grows while more
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -56,6 +56,14 @@ class SafeRanges:
             low=tuple(float(safe[0]) for _, _, safe in found),
             high=tuple(float(safe[1]) for _, _, safe in found),
             unit=tuple(float(h if np.isfinite(h) else p.scale) for h, (_, p, _) in zip(half, found, strict=True)),
+        )
+
+    def narrowed(self, share: float) -> SafeRanges:
+        """The same ranges, on each side narrower by a share of half a range."""
+        return replace(
+            self,
+            low=tuple(low + share * unit for low, unit in zip(self.low, self.unit, strict=True)),
+            high=tuple(high - share * unit for high, unit in zip(self.high, self.unit, strict=True)),
         )
 
     def excess(self, q: Any) -> Any:

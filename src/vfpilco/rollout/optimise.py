@@ -70,6 +70,8 @@ def mean(costs: Float[np.ndarray, "M"]) -> float:
 class OptimiserState(NamedTuple):
     """Where an optimisation is between two chunks: everything that is needed to continue it, to the bit."""
 
+    attempt: int
+    """Which of several optimisations for the same trial this is, from 0."""
     redraw: int
     """How often the policy was drawn again."""
     phase: int
@@ -103,7 +105,9 @@ class OptimiserState(NamedTuple):
         names, structure = list(shapes), jax.tree.structure(self)
         raw = jax.tree.unflatten(structure, [arrays[name] for name in names])
         adam = raw.adam._replace(key=jax.random.wrap_key_data(jnp.asarray(raw.adam.key)))
-        numbers = {name: int(getattr(raw, name)) for name in ("redraw", "phase", "begun", "halvings", "origin")}
+        numbers = {
+            name: int(getattr(raw, name)) for name in ("attempt", "redraw", "phase", "begun", "halvings", "origin")
+        }
         best = raw.best._replace(worse=int(raw.best.worse))
         return raw._replace(
             adam=replicate(adam, shards), best=best, decay=float(raw.decay), weight=float(raw.weight), **numbers
@@ -122,6 +126,8 @@ class Optimised(NamedTuple):
     """The policy it was optimised from."""
     decay: float
     """The gradient decay it was optimised with."""
+    weight: float = FIRST
+    """The weight of the safe ranges at the end."""
 
     @property
     def chosen(self) -> str:
@@ -148,6 +154,10 @@ class Optimisation:
     """Whether the policy to start from has succeeded: then there is little left to do."""
     weight: float = FIRST
     """The weight of the safe ranges at first."""
+    attempt: int = 0
+    """Which of several optimisations for the same trial this is, from 0."""
+    costs: Float[np.ndarray, "steps"] | None = None
+    """The cost at every gradient step of those before."""
 
     def start(self, redraw: int = 0, origin: int = 0, decay: float | None = None) -> OptimiserState:
         """The beginning, from one of the policies to start from, or from a fresh one if that led nowhere."""
@@ -160,8 +170,21 @@ class Optimisation:
         unknown = np.full(settings.particles, np.inf, settings.precision)
         best = Best(jax.tree.map(np.asarray, params), self.evaluate(params) if known else unknown)
         decay = decay or settings.gradient_decay or DECAYS[0]
-        none = np.empty(0, settings.precision)
-        return OptimiserState(redraw, 0, 0, 0, decay, origin, self.weight, best, adam, best.costs[None], none)
+        costs = np.empty(0, settings.precision) if self.costs is None else self.costs
+        return OptimiserState(
+            attempt=self.attempt,
+            redraw=redraw,
+            phase=0,
+            begun=len(costs),
+            halvings=0,
+            decay=decay,
+            origin=origin,
+            weight=self.weight,
+            best=best,
+            adam=adam,
+            evaluations=best.costs[None],
+            costs=costs,
+        )
 
     def run(
         self,
@@ -198,7 +221,11 @@ class Optimisation:
             planned = sum(past.steps for past in plan[: now.phase]) + made + steps
             watch.step(planned, settings.steps, float(now.costs[-10:].mean()))
             checkpoint(now)
-        return Optimised(now.best.params, now.best.cost, now.costs, self.starts[now.origin], now.decay)
+        return self.result(now)
+
+    def result(self, now: OptimiserState) -> Optimised:
+        """The best policy so far."""
+        return Optimised(now.best.params, now.best.cost, now.costs, self.starts[now.origin], now.decay, now.weight)
 
     def _objective(self, now: OptimiserState) -> Objective:
         factors = None if self.multipliers is None else self.multipliers(now.adam.params)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vfpilco.data.results import CostBand, Forecast, ModelReport, PosteriorReport
+from vfpilco.data.results import CostBand, Explanation, Forecast, ModelReport, PosteriorReport
 from vfpilco.data.trial import Trial
 from vfpilco.model import diagnostics
 from vfpilco.model.dynamics import Dynamics, TrainingSet
@@ -24,6 +24,7 @@ class Comparison(Forecast):
 
     band_coverage: float
     model: ModelReport
+    explanation: Explanation | None = None
 
 
 def compare(

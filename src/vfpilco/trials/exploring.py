@@ -13,10 +13,16 @@ from vfpilco.tasks.task import Task
 
 FIRST, GROWN = 0.2, 0.1
 """The share of the inputs that an exploration begins with, and the fraction of a trial after which it is 1."""
+GUARDED = 0.5
+"""That fraction on a machine with safe ranges."""
+AHEAD = 0.1
+"""How far ahead, in trials, a position has to stay in the middle part of its safe range if it moves on as it does."""
 FASTEST = 0.7
 """An angle that turns further than this between two samples, in rad, moves too fast to be learned from."""
 INSIDE = 0.7
 """The middle part of a safe range in which inputs may grow."""
+SMALLER, LEAST = 0.7, 0.2
+"""By how much inputs are smaller after every exploration that was cut short, and the least share of them."""
 ENOUGH, MOST = 0.5, 10
 """The explorations hold enough data when they are together this fraction of a complete trial; at most so many."""
 
@@ -27,12 +33,13 @@ class Growing:
     """Inputs that begin small and grow while the machine stays calm; they shrink while it moves too fast or too far.
 
     Calm means: no angle turns by more than `FASTEST` between two samples, and every position with a safe range is in
-    its middle part.
+    its middle part, now and a moment later. On a machine with safe ranges inputs grow more slowly.
     """
 
     def __init__(self, controller: Controller, machine: Machine, horizon: int) -> None:
         self.controller, self.share = controller, FIRST
-        self.growth = FIRST ** (-1 / max(GROWN * horizon, 1))
+        grown = GUARDED if any(p.safe is not None for p in machine.positions) else GROWN
+        self.growth, self.ahead = FIRST ** (-1 / max(grown * horizon, 1)), AHEAD * horizon
         self.angles = np.array(machine.angles)
         self.low, self.high = np.array([_middle(p.safe or (-np.inf, np.inf)) for p in machine.positions]).T
         self.last: np.ndarray | None = None
@@ -41,9 +48,10 @@ class Growing:
         """The inputs for the measured positions."""
         positions = q[: len(self.angles)]  # with the full state, velocities follow
         if self.last is not None:
-            moved = np.abs(positions - self.last)
-            inside = np.all((self.low <= positions) & (positions <= self.high))
-            calm = inside and np.all(moved[self.angles] < FASTEST)
+            moved = positions - self.last
+            calm = np.all(np.abs(moved)[self.angles] < FASTEST)
+            for q_t in (positions, positions + self.ahead * moved):
+                calm &= np.all((self.low <= q_t) & (q_t <= self.high))
             self.share = min(1.0, self.share * self.growth) if calm else max(FIRST, self.share / self.growth**2)
         self.last = positions.copy()
         return self.share * np.asarray(self.controller(q))
@@ -62,6 +70,12 @@ def explorer(task: Task, seed: int, i: int) -> Controller:
     """The controller of the i-th exploration; a feedback controller needs no care of ours."""
     controller = task.explorer(seed, i)
     return controller if isinstance(task.exploration, Feedback) else Growing(controller, task.machine, task.horizon)
+
+
+def cautious_share(task: Task, explored: Sequence[Trial]) -> float:
+    """The share of the inputs that the next exploration may use at most: less after those that were cut short."""
+    cut = sum(trial.steps < task.horizon for trial in explored)
+    return max(LEAST, SMALLER**cut)
 
 
 def enough(task: Task, explored: Sequence[Trial]) -> bool:

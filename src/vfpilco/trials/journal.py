@@ -97,12 +97,6 @@ class Journal:
             ended_s=trial.duration if trial.steps < self.task.horizon else None,
             **({} if compared is None else vars(compared)),
         )
-        if row.predicted_cost is not None and row.cost > row.predicted_cost.high:
-            self.watch.note(
-                f"Trial {row.trial}: the real cost {row.cost:.1f} is above the predicted 95 % band "
-                f"{row.predicted_cost.low:.1f} to {row.predicted_cost.high:.1f}; the model is not yet accurate where "
-                "the policy goes."
-            )
         if kind == "policy" and row.ended_s is not None and not row.success:
             self.watch.note(
                 f"Trial {row.trial} ended early, after {row.ended_s:.3g} s: its success was not tested and counts as "

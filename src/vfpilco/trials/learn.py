@@ -24,6 +24,9 @@ from vfpilco.trials.plan import Plan
 from vfpilco.trials.result import RunResult
 from vfpilco.trials.settings import Settings, default_settings
 
+MAY_CHANGE = "max_risk"
+"""The setting that may be another one when a run is resumed: which risk is allowed is no part of what was learned."""
+
 
 def learn(
     task: Task | str | Path,
@@ -44,6 +47,7 @@ def learn(
     Raises:
         UserError: If the task or a setting is wrong, before the plant moves.
         PlantError: If the plant fails; with `out` everything until then is kept and the run can be resumed.
+        TooRisky: If the predicted risk of a policy is above `max_risk`; likewise.
     """
     configure()
     if resume and out is None:
@@ -97,7 +101,7 @@ def reopen(task: Task, plant: Plant | None, folder: RunFolder, watch: Watcher, g
     if given.trials is not None:
         check_integer("trials", given.trials, 1)
     then = planned(task, folder, recorded)
-    header = _checked(task, folder, recorded, then, given)
+    header, then = _checked(task, folder, recorded, then, given)
     trials = int(header.trials if given.trials is None else given.trials)
     if trials < header.trials:
         raise UserError(f"{folder.path} is a run of {header.trials} trials, got {trials}: give more, not fewer.")
@@ -132,8 +136,11 @@ def planned(task: Task, folder: RunFolder, header: RunHeader) -> Plan:
         raise UserError(f"{folder.path / 'run.json'} does not describe a run of this version ({error}).") from error
 
 
-def _checked(task: Task, folder: RunFolder, header: RunHeader, then: Plan, given: Given) -> RunHeader:
-    """The header of a run, after checking that what is given is as it was; a task may change until the first trial."""
+def _checked(task: Task, folder: RunFolder, header: RunHeader, then: Plan, given: Given) -> tuple[RunHeader, Plan]:
+    """Header and plan of a run, after checking that what is given is as it was, except for the risk that is allowed.
+
+    A task may change until the first trial.
+    """
     now = TaskDescription.of(task)
     changed = now.differences(header.task)
     if changed and folder.results():
@@ -143,6 +150,7 @@ def _checked(task: Task, folder: RunFolder, header: RunHeader, then: Plan, given
         )
     wanted = (given.settings or then.settings).replace(**given.changes)
     different = differences(then.settings, wanted, task.machine)
+    different.pop(MAY_CHANGE, None)
     if given.seed not in (None, then.seed):
         different = {"seed": (then.seed, given.seed), **different}
     if different:
@@ -151,4 +159,5 @@ def _checked(task: Task, folder: RunFolder, header: RunHeader, then: Plan, given
             f"{folder.path} was learned with {name} {before}, got {after}: leave --{name.replace('_', '-')} out, or "
             "start a new run."
         )
-    return dataclasses.replace(header, task=now)
+    settings = then.settings.replace(**{MAY_CHANGE: wanted.limits.max_risk})
+    return dataclasses.replace(header, task=now), dataclasses.replace(then, settings=settings)

@@ -10,6 +10,8 @@ import numpy as np
 
 from vfpilco.common import interrupts
 from vfpilco.data.failures import Interrupted, PlantError
+from vfpilco.data.results import Explanation, Forecast
+from vfpilco.data.risk import Risk
 from vfpilco.data.trial import Trial
 from vfpilco.data.watcher import NoteKeeper, Watcher
 from vfpilco.model.dynamics import Dynamics, TrainingSet
@@ -20,7 +22,7 @@ from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.policy.preparation import policy_inputs, reference_errors
 from vfpilco.recordings.trials import faults
 from vfpilco.rollout.band import band_of
-from vfpilco.rollout.optimise import FRESH, Optimisation
+from vfpilco.rollout.optimise import FRESH, Optimisation, Optimised
 from vfpilco.rollout.particles import Rollout, simulate
 from vfpilco.rollout.race import Start
 from vfpilco.state.base import State
@@ -42,19 +44,17 @@ from vfpilco.trials.choosing import (
 )
 from vfpilco.trials.comparison import compare, forecast
 from vfpilco.trials.execute import Conditions, Controller, execute, trimmed
-from vfpilco.trials.exploring import enough, explorer
+from vfpilco.trials.explanation import SURE, explain, outlook
+from vfpilco.trials.exploring import cautious_share, enough, explorer
 from vfpilco.trials.journal import Journal
+from vfpilco.trials.max_risk import SHARES, allowed, next_attempt, reason, refusal
 from vfpilco.trials.plan import Plan, dynamics_of
 from vfpilco.trials.punctuality import Punctuality, timekeeper
 from vfpilco.trials.replay import difference
-from vfpilco.trials.result import RunResult
+from vfpilco.trials.result import RunResult, is_stuck
 
 PREDICTING = 200
 """The most particles that predict a trial: each carries a function of its own, which takes time."""
-
-
-STUCK = 0.95
-"""A trial without success that costs more than this fraction of the best one before it is no progress."""
 
 
 class Learner:
@@ -89,7 +89,8 @@ class Learner:
     def explore(self, i: int) -> None:
         """Apply exploring inputs; the same seed gives the same ones to every method."""
         self.watch.phase(0, "exploring")
-        share, controller = self.settings.limits.gentle, explorer(self.task, self.plan.seed, i)
+        share = self.settings.limits.gentle * cautious_share(self.task, self.result.explored)
+        controller = explorer(self.task, self.plan.seed, i)
         explored = self.on_plant(0, lambda q: share * np.asarray(controller(q)))
         for fault in faults(explored, self.task):
             self.watch.note(f"CHECK THE MEASUREMENTS: {fault}")
@@ -150,58 +151,101 @@ class Learner:
         return learned
 
     def improve_policy(self, trial: int, model: Model) -> LearnedPolicy:
-        """Optimise from the last checkpoint on, and keep the policy."""
-        policy, settings = self.policy_of(trial), self.settings.optimiser
+        """Optimise from the last checkpoint on, again if the risk is too high, and keep the policy."""
         checkpoints = Checkpoints(self.store, trial, self.watch)
+        optimisation = first = self.optimisation(trial, model)
+        with self.journal.timed(trial, "policy"):
+            now = checkpoints.restore(first.start(), first.settings.shards)
+            if now is not None and now.attempt:
+                found = first.result(now)
+                optimisation = next_attempt(first, now.attempt, found, self.policy_of(trial, SHARES[now.attempt]))
+            found = optimisation.run(self.watch, now, checkpoints)
+            if not optimisation.attempt:
+                self.note_choices(found)
+            for attempt in range(optimisation.attempt + 1, len(SHARES)):
+                risk = self.excessive_risk(trial, self.learned(optimisation, found), model)
+                if risk is None:
+                    break
+                self.watch.note(reason(risk, self.settings.limits.max_risk, attempt))
+                optimisation = next_attempt(first, attempt, found, self.policy_of(trial, SHARES[attempt]))
+                found = optimisation.run(self.watch, None, checkpoints)
+        learned = self.learned(optimisation, found)
+        self.store.save_policy(trial, learned, found.costs, checkpoints.notes)
+        self.store.remove_checkpoint()
+        return learned
+
+    def note_choices(self, found: Optimised) -> None:
+        """Note what the optimisation chose, and why."""
+        if not self.settings.optimiser.gradient_decay:
+            self.watch.note(f"Chosen: {found.chosen}.")
+        if self.result.stuck:
+            self.watch.note(
+                f"There is no success yet, and the last trial was hardly better than those before it: a new policy was "
+                f"tried beside the known ones, and the optimisation continued from {found.start.name}."
+            )
+
+    def optimisation(self, trial: int, model: Model) -> Optimisation:
+        """The first optimisation of the policy for a trial."""
+        policy, settings = self.policy_of(trial), self.settings.optimiser
         precision = model.precision(settings.precision)
         if precision != settings.precision:
             self.watch.note(
                 "The signal is too far above the noise for float32: particles move in float64, which is slower."
             )
         limits, errors = self.task.machine.limits, reference_errors(self.task, self.result.trials[-1])
-        optimisation = Optimisation(
+        return Optimisation(
             self.plan.simulator(self.dynamics, policy),
             model.posterior.cast(precision),
-            dataclasses.replace(settings, precision=precision),  # pyright: ignore[reportArgumentType]
+            dataclasses.replace(settings, precision=precision, risk_bound=self.plan.risk_bound),  # pyright: ignore
             self.key_for(trial, 0),
             self.starts(policy),
             lambda params: policy.learning_rates(params, limits, errors),
             settled=self.result.successes[-1:] == [True],
         )
-        with self.journal.timed(trial, "policy"):
-            now = checkpoints.restore(optimisation.start(), settings.shards)
-            found = optimisation.run(self.watch, now, checkpoints)
-        if not settings.gradient_decay:
-            self.watch.note(f"Chosen: {found.chosen}.")
-        if self.stuck:
-            self.watch.note(
-                f"There is no success yet, and the last trial was hardly better than those before it: a new policy was "
-                f"tried beside the known ones, and the optimisation continued from {found.start.name}."
-            )
-        learned = LearnedPolicy(self.dynamics.state, policy, found.params, self.task.reference, self.slew)
-        self.store.save_policy(trial, learned, found.costs, checkpoints.notes)
-        self.store.remove_checkpoint()
-        return learned
+
+    def learned(self, optimisation: Optimisation, found: Optimised) -> LearnedPolicy:
+        """A policy as it runs on the machine."""
+        policy = optimisation.simulator.policy
+        return LearnedPolicy(self.dynamics.state, policy, found.params, self.task.reference, self.slew)
+
+    def excessive_risk(self, trial: int, learned: LearnedPolicy, model: Model) -> Risk | None:
+        """The predicted risk of a policy if it is higher than allowed."""
+        most = self.settings.limits.max_risk
+        if most == 1:
+            return None
+        risk = forecast(self.task, self.simulated(trial, learned, model)).risk
+        return risk if risk.leaving > most else None
 
     def predict(self, trial: int, learned: LearnedPolicy, model: Model) -> Rollout:
         """The particles of the trial to come."""
         self.watch.phase(trial, "predicting")
+        return self.journal.once(PREDICTION, trial, "prediction", lambda: self.simulated(trial, learned, model))
+
+    def simulated(self, trial: int, learned: LearnedPolicy, model: Model) -> Rollout:
+        """Particles that predict a trial, always the same ones."""
         simulator = self.plan.simulator(self.dynamics, learned.policy, predicting=True)
-
-        def simulated() -> Rollout:
-            posterior = model.posterior.cast("float64")  # the values that a particle has drawn are almost dependent
-            particles = min(self.settings.optimiser.particles, PREDICTING)
-            rollout = simulate(simulator, learned.params, posterior, self.key_for(trial, 1), particles)
-            return Rollout(*map(np.asarray, rollout))  # pyright: ignore[reportArgumentType]
-
-        return self.journal.once(PREDICTION, trial, "prediction", simulated)
+        posterior = model.posterior.cast("float64")  # the values that a particle has drawn are almost dependent
+        particles = min(self.settings.optimiser.particles, PREDICTING)
+        rollout = simulate(simulator, learned.params, posterior, self.key_for(trial, 1), particles)
+        return Rollout(*map(np.asarray, rollout))  # pyright: ignore[reportArgumentType]
 
     def execute_policy(self, trial: int, learned: LearnedPolicy, predicted: Rollout) -> None:
         """Policy execution: run it on the plant, and compare with what was predicted."""
         self.watch.phase(trial, "running on the plant")
-        self.watch.predicted(trial, forecast(self.task, predicted))
+        expected = forecast(self.task, predicted)
+        self.watch.predicted(trial, expected)
+        self.check_risk(trial, expected)
         learned.reset()
         self.record_policy(trial, self.on_plant(trial, learned, self.monitor(predicted)), predicted)
+
+    def check_risk(self, trial: int, expected: Forecast) -> None:
+        """Refuse a policy that is too risky unless a person allows it."""
+        most = self.settings.limits.max_risk
+        if expected.risk.leaving <= most:
+            return
+        if not self.watch.accepts(trial, expected):
+            raise refusal(trial, expected.risk, most)
+        self.watch.note(allowed(expected.risk, most))
 
     def monitor(self, predicted: Rollout) -> Monitor | None:
         """Stops the trial if its measurements leave the predicted band; None if that is not wanted."""
@@ -216,7 +260,23 @@ class Learner:
         assert model is not None
         note = self.watch.note if self.settings.model.inducing else None
         compared = compare(self.task, executed, predicted, model, self.dynamics, self.data(), note)
-        self.journal.record(executed, "policy", trial, compared, predicted)
+        why = self.explanation(trial, executed, predicted, compared)
+        self.journal.record(executed, "policy", trial, dataclasses.replace(compared, explanation=why), predicted)
+
+    def explanation(self, trial: int, executed: Trial, predicted: Rollout, expected: Forecast) -> Explanation:
+        """Why a trial went as it did, and what the next one changes."""
+        done = self.task.evaluate(executed.evaluated, executed.reached)
+        band, earlier = band_of(predicted, self.dynamics.sensor, SURE), self.result.trials
+        found = explain(self.task.machine, executed, done, expected, band, earlier)
+        limits = self.settings.limits
+        change = outlook(
+            found.cause,
+            executed.steps,
+            success=done.success,
+            stuck=is_stuck([*self.result.costs, done.cost], [*self.result.successes, done.success]),
+            shares=(limits.share(trial), limits.share(trial + 1)),
+        )
+        return dataclasses.replace(found, next=change)
 
     def ingest(self, trial: Trial) -> None:
         """Add a trial that was executed elsewhere."""
@@ -277,10 +337,10 @@ class Learner:
         """The training set of all trials so far."""
         return self.dynamics.training_sets(self.result.trials, self.plan.capacity(self.result.explored))
 
-    def policy_of(self, trial: int) -> Policy:
-        """The policy to be learned for a trial, with the units of its inputs and the limits of its outputs."""
+    def policy_of(self, trial: int, share: float = 1.0) -> Policy:
+        """The policy to be learned for a trial, with the units of its inputs and a share of its limits."""
         inputs = policy_inputs(self.dynamics.state, self.task, self.result.explored)
-        share = self.settings.limits.share(trial)
+        share *= self.settings.limits.share(trial)
         limits = tuple(share * limit for limit in inputs.limits)
         return self.settings.policy.bind(dataclasses.replace(inputs, limits=limits))
 
@@ -295,13 +355,7 @@ class Learner:
         ]
         if last is best:
             known = known[:1]
-        return (*known, *(() if known and not self.stuck else (FRESH,)))
-
-    @property
-    def stuck(self) -> bool:
-        """Whether there was no success yet and the last trial was hardly better than those before it."""
-        *earlier, last = self.result.costs or [0.0]
-        return bool(earlier) and not any(self.result.successes) and last > STUCK * min(earlier)
+        return (*known, *(() if known and not self.result.stuck else (FRESH,)))
 
     def key_for(self, trial: int, purpose: int) -> jax.Array:
         """A separate random key for everything that a trial draws."""

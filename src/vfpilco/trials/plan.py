@@ -81,6 +81,11 @@ class Plan:
         return self.settings.sensor or self.task.machine.sensor
 
     @property
+    def risk_bound(self) -> float:
+        """The fraction of the particles that may leave a safe range in the optimisation."""
+        return min(self.settings.optimiser.risk_bound, self.settings.limits.max_risk)
+
+    @property
     def dynamics(self) -> Dynamics:
         """What the GPs learn."""
         return dynamics_of(self.settings, self.task.machine)
@@ -99,7 +104,7 @@ class Plan:
             reference=None if task.reference is None else tuple(map(tuple, task.reference.tolist())),
             slew=self.settings.limits.slew_limit(limits),
             penalty=tuple(price / limit**2 for limit in limits.tolist()) if price else None,
-            safe=SafeRanges.of(task.machine.positions) if optimiser.risk_bound < 1 and not predicting else None,
+            safe=SafeRanges.of(task.machine.positions) if self.risk_bound < 1 and not predicting else None,
             draws=OneFunction() if predicting else Independent(),
         )
 

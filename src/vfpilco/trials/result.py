@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,9 @@ from vfpilco.tasks.task import Task
 from vfpilco.trials import summary
 from vfpilco.trials.plan import Plan
 from vfpilco.trials.settings import Settings
+
+STUCK = 0.95
+"""A trial without success that costs more than this fraction of the best one before it is no progress."""
 
 
 @dataclass(repr=False)
@@ -66,6 +70,11 @@ class RunResult:
         """The trials without a policy."""
         return [trial for trial, row in zip(self.trials, self.rows, strict=False) if row.kind == "explore"]
 
+    @property
+    def stuck(self) -> bool:
+        """Whether there was no success yet and the last trial was hardly better than those before it."""
+        return is_stuck(self.costs, self.successes)
+
     def to_dataframe(self) -> Any:
         """The trials as a pandas DataFrame, a row each; the task's measures are columns of their own.
 
@@ -83,3 +92,9 @@ class RunResult:
 
     def _repr_html_(self) -> str:
         return summary.html(self.task.name, self.seed, self.rows)
+
+
+def is_stuck(costs: Sequence[float], successes: Sequence[bool]) -> bool:
+    """Whether trials with these costs make no progress."""
+    *earlier, last = costs or [0.0]
+    return bool(earlier) and not any(successes) and last > STUCK * min(earlier)

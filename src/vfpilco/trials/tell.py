@@ -21,7 +21,7 @@ from vfpilco.storage.header import RunHeader
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.tasks.task import Task
 from vfpilco.trials.comparison import forecast
-from vfpilco.trials.learn import Given, begin, planned, reopen
+from vfpilco.trials.learn import MAY_CHANGE, Given, begin, planned, reopen
 from vfpilco.trials.learner import Learner
 from vfpilco.trials.options import differences
 from vfpilco.trials.result import RunResult
@@ -136,7 +136,8 @@ def ask(
         The policy, the trial that it is for, and what that trial is expected to cost.
 
     Raises:
-        UserError: If no trial was added yet, or settings change after the first policy.
+        UserError: If no trial was added yet, or settings other than `max_risk` change after the first policy.
+        TooRisky: If the predicted risk of the policy is above `max_risk`.
 
     Example:
         >>> asked = vfpilco.ask("runs/bench", task)  # doctest: +SKIP
@@ -158,7 +159,9 @@ def ask(
         if not learner.result.trials:
             raise UserError(f"{run} has no trial yet: add one with vfpilco tell.")
         policy, predicted = learner.propose(trial)
-        return Asked(trial, policy, **vars(forecast(task, predicted)))
+        expected = forecast(task, predicted)
+        learner.check_risk(trial, expected)
+        return Asked(trial, policy, **vars(expected))
 
 
 def _change_settings(
@@ -168,7 +171,7 @@ def _change_settings(
     then = planned(task, folder, header)
     wanted = (settings or then.settings).replace(**changes)
     changed = differences(then.settings, wanted, task.machine)
-    if changed and folder.has("models/001.safetensors"):
+    if set(changed) - {MAY_CHANGE} and folder.has("models/001.safetensors"):
         were = ", ".join(f"{name} {before}" for name, (before, _) in changed.items())
         given = ", ".join(str(after) for _, after in changed.values())
         raise UserError(

@@ -22,7 +22,7 @@ from vfpilco.exports.targets import Form
 from vfpilco.machines.runs import open_run
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.tasks.task import Task
-from vfpilco.trials.learn import planned
+from vfpilco.trials.learn import MAY_CHANGE, planned
 from vfpilco.trials.tell import Asked, ask
 
 
@@ -36,6 +36,8 @@ class Arguments:
     """The task, if it is not a built-in one and its file was moved or changed, or is not one you have run before."""
     inspected: tuple[Path, ...] = ()
     """Recordings of the machine (CSV files): memories and sensor are set to what fits them, before the first policy."""
+    max_risk: float | None = None
+    """From now on return policies with a predicted risk of leaving a safe range up to this."""
     to: Form | None = None
     """Also export the policy as a program that does not need this package: C99, an Arduino library, an FMU, …"""
     export: Path | None = None
@@ -55,7 +57,7 @@ def run(argv: list[str]) -> None:
     console = Console(stderr=args.json)
     with Display(console, 1, quiet=args.quiet or args.json) as display:
         display.trials = 1 + sum(row.kind == "policy" for row in folder.results())
-        asked = ask(args.run, task, watch=display, **inspected(args, folder, task))
+        asked = ask(args.run, task, watch=display, **changes(args, folder, task))
     made = None
     if args.to is not None and args.export is not None:
         made = export(args.run, args.to, args.export, trial=asked.trial, components=[task.settings])
@@ -69,11 +71,12 @@ def run(argv: list[str]) -> None:
 
 def refuse_settings(argv: list[str]) -> None:
     """Raise a `UserError` for settings, which are fixed when a run is started."""
-    given = given_options(argv)
+    given = [name for name in given_options(argv) if name != MAY_CHANGE]
     if given:
         raise UserError(
             f"{flag(given[0])} is a setting, and a run keeps those it was started with: give it to the vfpilco tell "
-            "that starts a run; only --inspected changes memories and sensor, until the first policy."
+            "that starts a run; only --inspected changes memories and sensor, until the first policy, and "
+            "--max-risk the risk that is allowed."
         )
 
 
@@ -85,11 +88,12 @@ def check_output(args: Arguments) -> None:
         possible(args.to, args.export)
 
 
-def inspected(args: Arguments, folder: RunFolder, task: Task) -> dict[str, Any]:
-    """The settings that fit the recordings, if there are any."""
+def changes(args: Arguments, folder: RunFolder, task: Task) -> dict[str, Any]:
+    """The settings that change: those that fit the recordings, if there are any, and the risk that is allowed."""
+    found = {} if args.max_risk is None else {MAY_CHANGE: args.max_risk}
     if not args.inspected:
-        return {}
-    return inspected_settings(args.inspected, task, planned(task, folder, folder.header()).settings)
+        return found
+    return {**found, **inspected_settings(args.inspected, task, planned(task, folder, folder.header()).settings)}
 
 
 def to_json(run: Path, asked: Asked, policy: str, made: Export | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shlex
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from vfpilco.cli.prompts import agrees_to_plant, check_terminal
 from vfpilco.common.checks import check_integer
 from vfpilco.common.errors import UserError
 from vfpilco.common.text import count
-from vfpilco.data.failures import PlantError
+from vfpilco.data.failures import PlantError, TooRisky
 from vfpilco.data.watcher import Watcher, Watchers
 from vfpilco.machines.load import load
 from vfpilco.machines.runs import on_plant
@@ -58,7 +59,8 @@ class Arguments:
     wait: bool = False
     """Before every trial wait for a person to put the machine in its start and press Enter."""
     resume: bool = False
-    """Continue the run in --out, if there is one; what is not given stays the same, and --trials may be raised."""
+    """Continue the run in --out, if there is one; what is not given stays the same; --trials may be raised and
+    --max-risk changed."""
     report: bool = True
     """Do not write report.html, the page that shows what was learned; --quiet does not write it either."""
     open: bool = False
@@ -156,6 +158,9 @@ def carry_out(request: Request, out: Path, display: Display) -> Outputs:
             if not (out / "run.json").exists():
                 raise
             raise UserError(f"{error} {kept_samples(error)}Resume with: {resume_command(args, out)}") from error
+        except TooRisky as error:
+            asking = resume_command(dataclasses.replace(args, wait=True), out)
+            raise UserError(f"{error} To be asked instead, resume with: {asking}") from error
     return Outputs(result, pictures, report)
 
 
