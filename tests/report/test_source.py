@@ -25,11 +25,11 @@ from vfpilco.trials.settings import Settings
 SAMPLE = Path(__file__).parents[1] / "samples" / "run-format3"
 THEN = Settings().replace(
     **{"state": VelocityFree(2, 1), "kernel": SE() * Poly(1, on=("rates", "inputs")), "inducing": 128},
-    **{"policy": RBF(30), "particles": 40, "steps": 20, "gradient_decay": 0.97, "clip": 0.0},
+    **{"policy": RBF(30), "particles": 40, "steps": 20, "tolerance": 0.002, "gradient_decay": 0.97, "clip": 0.0},
 )
 """The settings of the sample; most of them were defaults once."""
 COMMAND = (
-    "vfpilco learn cartpole --seed 0 --trials 2 --particles 40 --steps 20 --gradient-decay 0.97 --clip 0.0 "
+    "vfpilco learn cartpole --seed 0 --trials 2 --particles 40 --steps 20 --tolerance 0.002 --gradient-decay 0.97 --clip 0.0 "
     "--kernel 'se * poly1(rates, inputs)' --inducing 128 --policy rbf --basis-functions 30 --m-q 2 --m-u 1"
 )
 

@@ -32,6 +32,7 @@ PINNED = {
     "policy": LinearRBF(400),
     "particles": 400,
     "steps": 400,
+    "tolerance": 0.002,
     "gradient_decay": 1.0,  # nothing here is unstable
     "clip": 3.0,
     "inducing": 128,

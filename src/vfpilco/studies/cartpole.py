@@ -28,6 +28,7 @@ PINNED = {
     "policy": RBF(200),
     "particles": 400,
     "steps": 600,
+    "tolerance": 0.002,
     "gradient_decay": 0.97,
     "clip": 0.0,
     "inducing": 128,

@@ -28,6 +28,7 @@ PINNED = {
     "policy": RBF(200),
     "particles": 400,
     "steps": 1000,
+    "tolerance": 0.002,
     "gradient_decay": 0.8,  # upright the pole's angle grows 1.5 times a sample, as would gradients on their way back
     "clip": 3.0,
     "inducing": 128,

@@ -32,6 +32,7 @@ PINNED = {
     "steps": 400,
     "learning_rate": 4e-3,
     "final_learning_rate": 1e-3,
+    "tolerance": 0.002,
     "gradient_decay": 0.9,  # exact gradients may lead to feedback that shakes the arm
     "clip": 3.0,
     "inducing": 128,
