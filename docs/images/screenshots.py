@@ -64,9 +64,7 @@ def photograph_risk() -> None:
     from browser import chromium
 
     rail = HERE.parents[1] / "examples/safety/cartpole_on_a_rail.py"
-    result = vfpilco.learn(
-        rail, seed=2, trials=3, steps=200, particles=100, max_risk=0.2, out="runs/rail", resume=True
-    )
+    result = vfpilco.learn(rail, seed=2, trials=3, steps=200, particles=100, max_risk=0.2, out="runs/rail", resume=True)
     page = result.report()
     with tempfile.TemporaryDirectory() as profile, chromium(Path(profile)) as browser:
         browser.open(page, (COLUMN, 2 * HEIGHT))

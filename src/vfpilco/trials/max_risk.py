@@ -1,8 +1,8 @@
 """`--max-risk`: what is tried before a policy with a high predicted risk is refused.
 
 The optimisation continues from that policy with narrower safe ranges that weigh more, then with smaller limits of the
-inputs too. Narrower, because particles of the optimisation draw independent model errors at every sample, which cancel
-in part; those of a prediction carry one function each and spread further.
+inputs too. Narrower, because particles of the optimisation draw independent model errors at every sample, while those
+of a prediction carry one function each and may spread further.
 """
 
 from __future__ import annotations
