@@ -192,13 +192,14 @@ def test_a_run_of_format_3_has_a_page(browser, tmp_path):
     sentence = browser.value("document.querySelector('#trials .sentence').textContent")
     assert sentence.startswith("Trial 2 did not succeed. The model predicted a cost of 60.6 (60.2 to 61.5);")
     command = (
-        "vfpilco learn cartpole --seed 0 --trials 2 --particles 40 --steps 20 --tolerance 0.002 --gradient-decay 0.97 --clip 0.0 "
+        "vfpilco learn cartpole --seed 0 --trials 2 --particles 40 --steps 20 --tolerance 0.002 --gradient-decay 0.97 "
+        "--clip 0.0 "
         "--kernel 'se * poly1(rates, inputs)' --inducing 128 --policy rbf --basis-functions 30 --m-q 2 --m-u 1"
     )
     assert browser.value("document.querySelector('code').textContent") == command
     bold = browser.value("[...document.querySelectorAll('#about table b')].map(b => b.textContent)")
     state, kernel = "VelocityFree(m_q=2, m_u=1, encoding='differences')", "SE() * Poly(1, on=('rates', 'inputs'))"
-    assert bold == [state, kernel, "128", "40", "20", "0.97", "0.0", "RBF(basis_functions=30)"]
+    assert bold == [state, kernel, "128", "40", "20", "0.002", "0.97", "0.0", "RBF(basis_functions=30)"]
     assert "SE() * Poly(1, on=('rates', 'inputs'))" in browser.value("document.querySelector('#about').textContent")
     assert browser.value("document.querySelectorAll('#policy image').length") == 2
     assert browser.errors() == []
