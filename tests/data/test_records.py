@@ -10,6 +10,7 @@ from vfpilco.data.results import (
     CostBand,
     EpisodeResult,
     Evaluated,
+    Explanation,
     ModelReport,
     PosteriorReport,
     Timing,
@@ -36,6 +37,7 @@ EXECUTED = TrialResult(
     band_coverage=0.93,
     model=MODEL,
     notes=["Something happened."],
+    explanation=Explanation("model", "It left the band.", "The next trial knows more.", "p", 1.2),
 )
 RECORDS = [
     CostBand(1.0, 0.5, 2.0),

@@ -142,6 +142,29 @@ def test_the_command_takes_the_timeouts_of_the_task(tmp_path):
         assert program.end()[0] == 130
 
 
+def test_a_signal_that_another_thread_receives_ends_the_server():
+    """It does not interrupt what the main thread waits for; the kernel chooses the thread."""
+    code = (
+        "import signal, threading, time, vfpilco\n"
+        "def later():\n"
+        "    time.sleep(0.2)\n"
+        "    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)\n"
+        "class Rig:\n"
+        "    def reset(self, seed):\n        threading.Thread(target=later).start()\n        return [0.0]\n"
+        "    def step(self, u):\n        return [0.0]\n"
+        "    def stop(self):\n        print('stopped by', threading.current_thread().name, flush=True)\n"
+        "words = {'positions': ['q'], 'inputs': ['u'], 'limits': [1.0], 'sampling_time': 0.01, 'address': '0'}\n"
+        "vfpilco.serve(Rig(), **words, patience=60)\n"
+    )
+    program = Program([sys.executable, "-c", code])
+    with Learner(program.place) as learner:
+        learner.send(HELLO, {"type": "reset", "id": 1, "seed": 0})
+        assert [learner.receive()["type"] for _ in range(2)] == ["hello", "positions"]
+        program.wait_for("stopped by MainThread")
+    program.process.communicate(timeout=10)
+    assert program.process.returncode == -signal.SIGTERM
+
+
 def test_in_another_thread_than_the_main_one_the_plant_is_stopped_as_well():
     """There no signal can interrupt the driver; the server continues when it returns."""
     released, address, ended = threading.Event(), [], threading.Event()

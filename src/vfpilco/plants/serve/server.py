@@ -20,6 +20,9 @@ try:
 except ModuleNotFoundError:  # Without NumPy a plant receives its inputs as a list.
     vector = list
 
+LOOK = 0.5
+"""The longest wait in seconds: a signal that another thread received, or that came just before, interrupts no wait."""
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -59,7 +62,7 @@ class Server:
     def handle_next(self) -> None:
         """Wait for data, for a learner or for the deadline, and handle it."""
         listener = self.listener
-        waiting = None if self.deadline is None else max(self.deadline - time.monotonic(), 0)
+        waiting = LOOK if self.deadline is None else min(max(self.deadline - time.monotonic(), 0), LOOK)
         sockets = [listener] if self.learner is None else [listener, self.learner]
         ready, _, _ = select.select(sockets, [], [], waiting)
         if self.learner in ready:  # First: if it has disconnected, another one can connect.
