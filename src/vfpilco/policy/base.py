@@ -46,8 +46,8 @@ class PolicyInputs:
             given = getattr(self, name)
             if isinstance(given, tuple | list):  # arrays belong to compiled code
                 values = np.asarray(given, dtype=float)
-                if not values.size or not np.all((values > 0) & (values < np.inf)):
-                    raise UserError(f"The {name} of a policy must be positive numbers, got {given}.")
+                if not values.size or not np.all((values > 1e-30) & (values < 1e30)):  # in float32 too
+                    raise UserError(f"The {name} of a policy must be positive numbers from 1e-30 to 1e30, got {given}.")
 
     def arrays(self, dtype: Any) -> PolicyInputs:
         """Units and limits as arrays; where a policy starts out is left out."""
