@@ -46,7 +46,7 @@ def ahead_errors(model: Model, dynamics: Dynamics, trial: Trial, ahead: int) -> 
     for i in range(ahead):
         u = trial.u[t + i]
         change = dynamics.mean(state, u) + model.predict(representation.gp_input(state, u))[0]
-        state = representation.advance(state, u, change)
+        state = dynamics.advance(state, u, change)
     return representation.positions(state) - trial.q[t + ahead]
 
 

@@ -14,6 +14,7 @@ from vfpilco.data.trial import Trial
 from vfpilco.model.banded import block_diagonal, select
 from vfpilco.model.noise import NoiseModel
 from vfpilco.model.prior_mean import PriorMean
+from vfpilco.recordings.stops import Stops
 from vfpilco.state.base import State
 from vfpilco.tasks.sensors import Sensor, std_at_rest
 
@@ -57,13 +58,22 @@ class Dynamics:
     prior_mean: PriorMean
     noise: NoiseModel
     sensor: Sensor
+    stops: Stops | None = None
+    """The end stops of the machine, for states whose GPs predict the change of positions; None if it has none."""
 
     def mean(self, x: Any, u: Any) -> Any:
         """The change that is expected before seeing data."""
         return self.prior_mean.mean(self.state, x, u)
 
+    def advance(self, x: Any, u: Any, change: Any) -> Any:
+        """The state after a predicted change, which no end stop lets through."""
+        if self.stops is not None:
+            predicted = self.state.signals.predicted
+            change = self.stops.at(predicted).limited(self.state.positions(x)[..., predicted], change)
+        return self.state.advance(x, u, change)
+
     def training_set(self, trial: Trial) -> TrainingSet:
-        """GP inputs and targets of one trial."""
+        """GP inputs and targets of one trial; a motion that an end stop cut short says nothing about the free one."""
         pairs = self.state.pairs(trial)
         weights, noise = self.state.error_weights(self.prior_mean.rate_gain), None
         if weights is not None:
@@ -72,7 +82,10 @@ class Dynamics:
             std = None if std is None else std[..., predicted]
             noise = self.noise.covariance(weights, pairs.t, trial.q[:, predicted], std)
         x = self.state.gp_input(pairs.state, pairs.u)
-        return TrainingSet(x, pairs.change, self.mean(pairs.state, pairs.u), noise)
+        data = TrainingSet(x, pairs.change, self.mean(pairs.state, pairs.u), noise)
+        if self.stops is None:
+            return data
+        return data.at(np.flatnonzero(~self.stops.reached(trial.q[pairs.t + 1]).any(1)))
 
     def training_sets(self, trials: Sequence[Trial], capacity: int = 0) -> TrainingSet:
         """The training set of several trials, to grow to `capacity` rows."""

@@ -108,7 +108,7 @@ class Simulator:
             u = self.policy(params, seen, keep)
             u = u if self.slew is None else self.slew(u, before)
             change, known = self.draws.draw(posterior, known, state.gp_input(x, u), z)
-            x = state.advance(x, u, self.dynamics.mean(x, u) + change)
+            x = self.dynamics.advance(x, u, self.dynamics.mean(x, u) + change)
             observed, sensing = sensor.measure(sensing, state.positions(x), e)
             measured = state.measured(x, observed)
             before = None if self.slew is None else u

@@ -25,7 +25,6 @@ from vfpilco.rollout.band import band_of
 from vfpilco.rollout.optimise import FRESH, Optimisation, Optimised
 from vfpilco.rollout.particles import Rollout, simulate
 from vfpilco.rollout.race import Start
-from vfpilco.state.base import State
 from vfpilco.storage.checkpoints import Checkpoints
 from vfpilco.storage.store import MODEL, PREDICTION, Store
 from vfpilco.tasks.exploration import Feedback
@@ -38,17 +37,16 @@ from vfpilco.trials.choosing import (
     Chosen,
     can_jitter,
     choose,
-    choose_memory,
     is_due,
-    with_jitter,
 )
 from vfpilco.trials.comparison import compare, forecast
 from vfpilco.trials.execute import Conditions, Controller, execute, trimmed
 from vfpilco.trials.explanation import SURE, explain, outlook
 from vfpilco.trials.exploring import cautious_share, enough, explorer
 from vfpilco.trials.journal import Journal
+from vfpilco.trials.knowledge import Knowledge
 from vfpilco.trials.max_risk import SHARES, allowed, next_attempt, reason, refusal
-from vfpilco.trials.plan import Plan, dynamics_of
+from vfpilco.trials.plan import Plan
 from vfpilco.trials.punctuality import Punctuality, timekeeper
 from vfpilco.trials.replay import difference
 from vfpilco.trials.result import RunResult, is_stuck
@@ -67,7 +65,8 @@ class Learner:
         self.result, self.watch = self.journal.result, self.journal.watch
         self.slew = self.settings.limits.slew_limit(self.task.machine.limits)
         self.key = jax.random.key(plan.seed)
-        self._memories: dict[int, tuple[State, str]] = {}
+        open_loop = plant is not None and not isinstance(plan.task.exploration, Feedback)  # elsewhere: unknown
+        self.knowledge = Knowledge(self.result, open_loop=open_loop)
 
     def run(self) -> RunResult:
         """Explore, then learn, improve and execute until the last trial; what is done already is not repeated."""
@@ -102,9 +101,9 @@ class Learner:
 
         def fitted() -> Model:
             before, found = self.result.model, self.choose_model()
-            memory = () if self.memory is None or before is not None else (self._memory(len(self.result.explored))[1],)
+            known = self.knowledge.remarks if before is None else ()
             same = before is not None and (before.kernel, before.jitter) == (found.model.kernel, found.model.jitter)
-            for remark in (*memory, *(() if same else found.reasons), *found.model.remarks):
+            for remark in (*known, *(() if same else found.reasons), *found.model.remarks):
                 self.watch.note(remark)
             return found.model
 
@@ -308,30 +307,8 @@ class Learner:
 
     @property
     def dynamics(self) -> Dynamics:
-        """What the GPs learn, with the timing jitter that the last model found."""
-        model, dynamics = self.result.model, dynamics_of(self.settings, self.task.machine, self.memory)
-        if model is None or not model.jitter:
-            return dynamics
-        sensor = with_jitter(dynamics.sensor, self.task.machine, model.jitter)
-        return dataclasses.replace(dynamics, sensor=sensor)
-
-    @property
-    def memory(self) -> State | None:
-        """The state that suits the delay of the machine, found in the explorations; None if it is given by hand."""
-        if self.settings.state is not None or not self.result.explored:
-            return None
-        return self._memory(len(self.result.explored))[0]
-
-    def _memory(self, explorations: int) -> tuple[State, str]:
-        """What was chosen from so many explorations, and why."""
-        if explorations not in self._memories:
-            self._memories[explorations] = choose_memory(self.result.explored, self.task.machine, self._explores_openly)
-        return self._memories[explorations]
-
-    @property
-    def _explores_openly(self) -> bool:
-        """Whether exploring inputs depend on no measurement; of trials executed elsewhere that is unknown."""
-        return self.plant is not None and not isinstance(self.task.exploration, Feedback)
+        """What the GPs learn, and how they see the machine."""
+        return self.knowledge.dynamics
 
     def data(self) -> TrainingSet:
         """The training set of all trials so far."""

@@ -1,0 +1,74 @@
+"""What a run knows about its machine so far: the delay, end stops and timing jitter that its data show."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TypeVar
+
+from vfpilco.model.dynamics import Dynamics
+from vfpilco.recordings.stops import Stops, find_stops
+from vfpilco.state.base import State
+from vfpilco.state.window import VelocityFree
+from vfpilco.trials.choosing import choose_memory, with_jitter
+from vfpilco.trials.plan import dynamics_of
+from vfpilco.trials.result import RunResult
+
+Found = TypeVar("Found")
+
+
+class Knowledge:
+    """What the trials of a run show of its machine; what is given by hand is not looked for.
+
+    `open_loop` says that the inputs of explorations depended on no measurement.
+    """
+
+    def __init__(self, result: RunResult, *, open_loop: bool) -> None:
+        self.result, self.open_loop = result, open_loop
+        self.settings, self.machine = result.settings, result.task.machine
+        self._found: dict[tuple[str, int], object] = {}
+
+    @property
+    def dynamics(self) -> Dynamics:
+        """How the GPs see the machine, with the timing jitter that the last model found."""
+        model, dynamics = self.result.model, dynamics_of(self.settings, self.machine, self.memory)
+        dynamics = dataclasses.replace(dynamics, stops=self.stops)
+        if model is None or not model.jitter:
+            return dynamics
+        return dataclasses.replace(dynamics, sensor=with_jitter(dynamics.sensor, self.machine, model.jitter))
+
+    @property
+    def memory(self) -> State | None:
+        """The state that suits the delay of the machine, found in the explorations; None if it is given by hand."""
+        chosen = self._chosen_memory
+        return None if chosen is None else chosen[0]
+
+    @property
+    def stops(self) -> Stops | None:
+        """The end stops of the machine; None if none was found, or with a baseline."""
+        state, explored = self.settings.state, self.result.explored
+        if not self.open_loop or not isinstance(state or VelocityFree(), VelocityFree):
+            return None
+        later = [trial for trial in self.result.trials if not any(trial is one for one in explored)]
+        return self._once("stops", len(self.result.trials), lambda: find_stops(explored, later, self.machine))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was found before the first model, in a sentence each."""
+        memory, stops = self._chosen_memory, self.stops
+        found = () if memory is None else (memory[1],)
+        return found if stops is None else (*found, f"{stops.sentence(self.machine)}. Particles stop there, too.")
+
+    @property
+    def _chosen_memory(self) -> tuple[State, str] | None:
+        """The memory that was chosen, and why."""
+        explored = self.result.explored
+        if self.settings.state is not None or not explored:
+            return None
+        return self._once("memory", len(explored), lambda: choose_memory(explored, self.machine, self.open_loop))
+
+    def _once(self, what: str, data: int, find: Callable[[], Found]) -> Found:
+        """What is found in that much data, which is looked for only once."""
+        if (what, data) not in self._found:
+            self._found[what, data] = find()
+        return self._found[what, data]  # pyright: ignore[reportReturnType]
