@@ -99,3 +99,8 @@ def test_a_machine_of_the_shelf_is_learned_and_resumed(tmp_path):
     assert "| end-stop-slider |" in (tmp_path / "shelf.md").read_text()
     again = reproduce(study, seeds=1, out=tmp_path / "elsewhere", results=tmp_path)
     assert (len(again.records), (tmp_path / "elsewhere").exists()) == (1, False)
+
+
+def test_a_run_that_ended_early_counts_with_the_trials_it_made():
+    assert first_successes([record("helicopter", 0, False, True, True, trials=6)]).tolist() == [2.0]
+    assert Order.of(jobs(SHELF, 1)[0], Path("x")).until_successes == 2

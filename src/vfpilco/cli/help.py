@@ -18,7 +18,7 @@ from vfpilco.trials.options import Options
 OPTIONS, FLAG_WIDTH, WIDEST = "options", 26, 100
 """The group of what belongs to no other one, the width of the flags, and that of the longest line."""
 SHORT: dict[str, tuple[str, ...]] = {
-    "run": ("seed", "trials", "out", "resume", "steps"),
+    "run": ("seed", "trials", "until_successes", "out", "resume", "steps"),
     "machine and safety": ("plant", "inspected", "dry_run", "wait", "gentle", "max_risk", "abort_outside"),
     "output": ("report", "open", "quiet", "json"),
 }

@@ -28,6 +28,7 @@ def learn(
     *,
     seed: int | None = None,
     trials: int | None = None,
+    until_successes: int | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     watch: Watcher | None = None,
@@ -43,9 +44,10 @@ def learn(
         task: What to learn: a `Task`, the name of a built-in one, or the path of a Python file that has one.
         seed: Fixes all randomness; 0 if not given.
         trials: How many policies to learn and execute; the task's own number if not given.
+        until_successes: End earlier, after so many successes in a row; all trials are made if not given.
         out: A folder for everything the run writes; nothing is written if not given.
         resume: Continue the run in `out`, if there is one; it ends as if it had never been interrupted. What is not
-            given stays as it was; `trials` may be raised, and `max_risk` may change.
+            given stays as it was; `trials` may be raised, `until_successes` and `max_risk` may change.
         watch: Is informed about everything that happens.
         progress: Whether to show what happens; in notebooks and terminals if not given.
         settings: All settings; the defaults with the task's own changes if not given.
@@ -70,7 +72,15 @@ def learn(
     task = as_task(task)
     with following(task.trials if trials is None else trials, watch, progress) as all_watchers:
         run = core.learn(
-            task, seed=seed, trials=trials, out=out, resume=resume, watch=all_watchers, settings=settings, **changes
+            task,
+            seed=seed,
+            trials=trials,
+            until_successes=until_successes,
+            out=out,
+            resume=resume,
+            watch=all_watchers,
+            settings=settings,
+            **changes,
         )
     return Result.of(run)
 

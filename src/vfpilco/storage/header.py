@@ -74,6 +74,8 @@ class RunHeader:
     """The settings, described as JSON."""
     seed: int
     trials: int
+    until_successes: int = 0
+    """It ends earlier, after so many successes in a row; 0: never."""
     versions: dict[str, str] = field(default_factory=dict)
     machine: Computer | None = None
     """The computer that the run was started on."""
@@ -95,6 +97,7 @@ class RunHeader:
     def __post_init__(self) -> None:
         check_integer("seed", self.seed, 0, 2**63 - 1)
         check_integer("trials", self.trials, 1, MOST_SAMPLES)
+        check_integer("until_successes", self.until_successes, 0)
         if self.target is not None:
             numbers = [value for value in self.target if value is not None]
             if len(self.target) != len(self.task.positions) or not all(abs(value) < MOST_VALUE for value in numbers):

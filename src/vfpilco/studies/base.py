@@ -60,6 +60,8 @@ class Study:
     """How many of the particles that predicted the last trial are kept, for the figure."""
     folder: str = ""
     """The folder of its task files, if it needs some."""
+    until_successes: int = 0
+    """A run ends earlier, after so many successes in a row; 0: after all trials."""
 
     @property
     def file(self) -> str:

@@ -27,8 +27,9 @@ def collect(job: Job, folder: RunFolder) -> RunRecord:
     study, task, settings, header = job.study, load_task(job.task), job.settings, folder.header()
     positions = len(task.machine.positions)
     trials = [folder.trial(i, positions) for i in range(len(folder.results()))]
-    model, _ = folder.artifact(MODEL, study.trials)
-    dynamics = dynamics_of(settings, task.machine, folder.policy(study.trials).state)
+    last = sum(row.kind == "policy" for row in folder.results())
+    model, _ = folder.artifact(MODEL, last)
+    dynamics = dynamics_of(settings, task.machine, folder.policy(last).state)
     errors = np.abs(diagnostics.one_step_errors(model, dynamics, trials[-1]))
     return RunRecord(
         configuration=job.configuration.name,

@@ -13,7 +13,6 @@ from vfpilco.studies.base import Configuration, Study
 from vfpilco.studies.figures import DPI, open_frame
 from vfpilco.studies.groups import groups
 from vfpilco.studies.records import RunRecord
-from vfpilco.studies.statistics import successes
 from vfpilco.studies.tables import markdown_table
 
 FOLDER = "examples/machines"
@@ -30,10 +29,19 @@ MACHINES = (
 )
 
 
+UNTIL = 2
+"""A run has solved its machine, and ends, after so many successes in a row."""
+
+
+def successes(record: RunRecord) -> list[bool]:
+    """Whether a run succeeded at each of its trials."""
+    return [row.success for row in record.results if row.kind == "policy"]
+
+
 def first_successes(records: list[RunRecord]) -> Float[np.ndarray, "runs"]:
     """The first trial at which each run succeeded; infinite if it did not."""
-    found = successes(records)
-    return np.where(found.any(1), found.argmax(1) + 1.0, np.inf)
+    found = [successes(record) for record in records]
+    return np.array([trials.index(True) + 1.0 if True in trials else np.inf for trials in found])
 
 
 def _table(study: Study, records: list[RunRecord]) -> str:
@@ -51,22 +59,21 @@ def _row(name: str, first: Float[np.ndarray, "runs"]) -> list[str]:
 
 
 def _figure(study: Study, records: list[RunRecord], file: Path) -> None:
-    """A line for every run with a dot for every trial, filled if it was a success."""
+    """A line for every run with a dot for every trial it made, filled if it was a success."""
     shown = groups(study, records)
     figure = new_figure(8, 1 + 0.7 * len(shown))
     axis = figure.subplots()
-    trial = np.arange(1, study.trials + 1)
     for row, group in enumerate(shown):
-        found = successes(group.records)
+        found = [successes(record) for record in group.records]
         for place, success in zip(row + np.linspace(-0.3, 0.3, len(found) + 2)[1:-1], found, strict=True):
-            y = np.full(len(trial), place)
+            trial, y = np.arange(1, len(success) + 1), np.full(len(success), place)
             axis.plot(trial, y, color=group.colour, linewidth=0.5, alpha=0.5)
             axis.scatter(
                 trial, y, s=22, edgecolors=group.colour, color=np.where(success, group.colour, "white"), zorder=2
             )
     axis.set_yticks(range(len(shown)), [group.label for group in shown])
     axis.invert_yaxis()
-    axis.set_xticks(trial)
+    axis.set_xticks(range(1, study.trials + 1))
     axis.set_xlabel("trial; filled: success")
     open_frame(axis)
     save(figure, file, dpi=DPI)
@@ -82,4 +89,5 @@ SHELF = Study(
     table=_table,
     published_runs=5,
     folder=FOLDER,
+    until_successes=UNTIL,
 )

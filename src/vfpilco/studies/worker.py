@@ -39,11 +39,14 @@ class Order:
     """What `Settings.described` returned."""
     out: str
     """The folder of the run."""
+    until_successes: int = 0
+    """It ends after so many successes in a row; 0: after all trials."""
 
     @staticmethod
     def of(job: Job, out: Path) -> Order:
         """The order to make the run of a study, or to resume it."""
-        return Order(job.task, job.study.trials, job.seed, job.settings.described(), str(out))
+        study = job.study
+        return Order(job.task, study.trials, job.seed, job.settings.described(), str(out), study.until_successes)
 
     def to_json(self) -> str:
         """The order as text."""
@@ -73,7 +76,16 @@ def execute(order: Order) -> None:
     """Make a run, or resume it."""
     task = load_task(order.task)
     settings = Settings.from_description(order.settings, task.settings)
-    learn(task, seed=order.seed, trials=order.trials, out=order.out, resume=True, watch=Silent(), settings=settings)
+    learn(
+        task,
+        seed=order.seed,
+        trials=order.trials,
+        until_successes=order.until_successes,
+        out=order.out,
+        resume=True,
+        watch=Silent(),
+        settings=settings,
+    )
 
 
 def main(argv: list[str]) -> int:

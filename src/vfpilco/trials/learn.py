@@ -9,6 +9,7 @@ from typing import Any
 from vfpilco.common.checks import check_integer
 from vfpilco.common.configuration import configure
 from vfpilco.common.errors import UserError
+from vfpilco.common.text import count
 from vfpilco.common.versions import computer, versions
 from vfpilco.data.watcher import Watcher
 from vfpilco.machines.load import as_task
@@ -33,6 +34,7 @@ def learn(
     *,
     seed: int | None = None,
     trials: int | None = None,
+    until_successes: int | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     watch: Watcher | None = None,
@@ -55,7 +57,7 @@ def learn(
     task = as_task(task)
     task.check()
     watch = watch or Watcher()
-    given = Given(seed, trials, settings, changes)
+    given = Given(seed, trials, settings, changes, until_successes)
     if out is None:
         with connected(task) as plant:
             return Learner(given.plan(task), plant, Memory(), watch).run()
@@ -79,12 +81,13 @@ class Given:
     trials: int | None = None
     settings: Settings | None = None
     changes: dict[str, Any] = dataclasses.field(default_factory=dict)
+    until_successes: int | None = None
 
     def plan(self, task: Task) -> Plan:
         """The plan of a new run."""
         base = self.settings or default_settings(task)
         seed, trials = 0 if self.seed is None else self.seed, task.trials if self.trials is None else self.trials
-        plan = Plan(task, base.replace(**self.changes), seed, trials)
+        plan = Plan(task, base.replace(**self.changes), seed, trials, self.until_successes or 0)
         plan.check()
         return dataclasses.replace(plan, seed=int(seed), trials=int(trials))
 
@@ -105,13 +108,15 @@ def reopen(task: Task, plant: Plant | None, folder: RunFolder, watch: Watcher, g
     trials = int(header.trials if given.trials is None else given.trials)
     if trials < header.trials:
         raise UserError(f"{folder.path} is a run of {header.trials} trials, got {trials}: give more, not fewer.")
-    learner = Learner(dataclasses.replace(then, trials=trials), plant, folder, watch)
+    until = header.until_successes if given.until_successes is None else given.until_successes
+    check_integer("until_successes", until, 0)
+    then = dataclasses.replace(then, trials=trials, until_successes=int(until))
+    learner = Learner(then, plant, folder, watch)
     if header.versions != versions() or header.machine != computer():
         watch.note("The run was started with other versions or on another computer: last digits may differ.")
     address = task.plant or header.plant
     now = dataclasses.replace(
         then.header(external=header.external),
-        trials=trials,
         plant=address,
         versions=header.versions,
         machine=header.machine,
@@ -122,8 +127,10 @@ def reopen(task: Task, plant: Plant | None, folder: RunFolder, watch: Watcher, g
     learner.journal.restore(folder)
     if plant is None:
         learner.adopt_finished()
-    if plant is not None and len(learner.result.successes) >= trials:
-        watch.note(f"The run has finished all of its {trials} trials: give more with --trials to continue.")
+    done = learner.result.successes
+    if plant is not None and then.ended(done):
+        more = "--trials" if len(done) >= trials else "--until-successes"
+        watch.note(f"The run has finished, after {count(len(done), 'trial')}: give more with {more} to continue.")
     return learner
 
 
@@ -131,7 +138,7 @@ def planned(task: Task, folder: RunFolder, header: RunHeader) -> Plan:
     """The plan of the run in `folder`."""
     try:
         settings = recorded_settings(header.settings, task.machine, task.settings, *folder.components)
-        return Plan(task, settings, header.seed, header.trials)
+        return Plan(task, settings, header.seed, header.trials, header.until_successes)
     except UserError as error:
         raise UserError(f"{folder.path / 'run.json'} does not describe a run of this version ({error}).") from error
 

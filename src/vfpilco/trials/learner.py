@@ -73,7 +73,8 @@ class Learner:
         if not self.result.successes:
             while not enough(self.task, self.result.explored):
                 self.explore(len(self.result.explored))
-        for trial in range(len(self.result.successes) + 1, self.plan.trials + 1):
+        while not self.plan.ended(self.result.successes):
+            trial = len(self.result.successes) + 1
             self.execute_policy(trial, *self.propose(trial))
         return self.result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,10 +40,18 @@ class Plan:
     settings: Settings
     seed: int = 0
     trials: int = 5
+    until_successes: int = 0
+    """The run ends earlier, after so many successes in a row; 0: never."""
+
+    def ended(self, successes: Sequence[bool]) -> bool:
+        """Whether a run whose trials had these successes has come to its end."""
+        wanted = self.until_successes
+        return len(successes) >= self.trials or bool(wanted and [*successes[-wanted:]] == [True] * wanted)
 
     def check(self, plant: Plant | None = None) -> None:
         """Raise a `UserError` if the run cannot work, before the plant moves."""
         check_integer("trials", self.trials, 1)
+        check_integer("until_successes", self.until_successes, 0)
         check_integer("seed", self.seed, 0, 2**63 - 1)
         state, horizon = self.dynamics.state, self.task.horizon
         if state.longest_memory >= horizon - 1:
@@ -130,6 +139,7 @@ class Plan:
             settings=self.settings.described(),
             seed=self.seed,
             trials=self.trials,
+            until_successes=self.until_successes,
             versions=versions(),
             machine=computer(),
             external=external,

@@ -48,6 +48,8 @@ class Arguments:
     """Fixes all randomness: the same seed on the same machine gives the same result."""
     trials: int = 5
     """How many policies to learn and run on the plant."""
+    until_successes: int = 0
+    """End the run earlier, after so many successes in a row; 0: make all trials."""
     out: Path | None = None
     """Folder for everything the run writes; a new one under runs/ if not given."""
     plant: str | None = None
@@ -59,8 +61,8 @@ class Arguments:
     wait: bool = False
     """Before every trial wait for a person to put the machine in its start and press Enter."""
     resume: bool = False
-    """Continue the run in --out, if there is one; what is not given stays the same; --trials may be raised and
-    --max-risk changed."""
+    """Continue the run in --out, if there is one; what is not given stays the same; --trials may be raised,
+    --until-successes and --max-risk changed."""
     report: bool = True
     """Do not write report.html, the page that shows what was learned; --quiet does not write it either."""
     open: bool = False
@@ -116,7 +118,8 @@ def understand(argv: list[str]) -> Request:
     base = default_settings(task)
     if resumed is not None:
         then = planned(task, resumed, resumed.header())
-        defaults, base = {"trials": then.trials, "seed": then.seed}, then.settings
+        defaults = {"trials": then.trials, "until_successes": then.until_successes, "seed": then.seed}
+        base = then.settings
     elif rough.inspected and not rough.dry_run:
         base = base.replace(**inspected_settings(rough.inspected, task, base))
     args, settings = parse_with_options(Arguments, argv, "learn", base, task.machine, **defaults)
@@ -143,6 +146,7 @@ def carry_out(request: Request, out: Path, display: Display) -> Outputs:
                 task,
                 seed=args.seed,
                 trials=args.trials,
+                until_successes=args.until_successes,
                 out=out,
                 resume=args.resume,
                 watch=watch,
