@@ -45,6 +45,8 @@ class Simulator:
     """How fast inputs may change."""
     penalty: tuple[float, ...] | None = None
     """What the square of every input costs during the optimisation."""
+    change_penalty: tuple[float, ...] | None = None
+    """What the square of its change from sample to sample costs."""
     safe: SafeRanges | None = None
     """The safe ranges that particles should not leave during the optimisation."""
     draws: Draws = field(default_factory=Independent)
@@ -64,6 +66,9 @@ class Simulator:
         cost = rollout.cost.sum(0)
         if self.penalty is not None:
             cost = cost + (rollout.u**2 @ jnp.asarray(self.penalty, rollout.u.dtype)).sum(0)
+        if self.change_penalty is not None:
+            changes = rollout.u[1:] - rollout.u[:-1]
+            cost = cost + (changes**2 @ jnp.asarray(self.change_penalty, rollout.u.dtype)).sum(0)
         return cost if self.safe is None else self.safe.penalised(cost, rollout.q, weight)
 
     def expected_cost(self, rollout: Rollout, weight: Any = FIRST) -> Float[Array, ""]:

@@ -36,6 +36,9 @@ class OptimiserSettings:
     """Gradients longer than this many times their running mean length are shortened to that; 0: never."""
     input_penalty: float = 0.0
     """Added to the cost of every sample during the optimisation: this times the mean of (u / u_max)²."""
+    input_change_penalty: float = 0.01
+    """Added likewise: this times the mean of (Δu / u_max)², Δu from sample to sample, as a fraction of what a sample of
+    the explorations costs. Of equally good policies the quieter one is preferred."""
     risk_bound: float = 0.05
     """Particles that leave a safe range cost more during the optimisation, ever more while more than this fraction of
     them leave; 1: safe ranges are not part of the cost."""
@@ -66,6 +69,7 @@ class OptimiserSettings:
         if not (isinstance(self.clip, numbers.Real) and (self.clip == 0 or 1 < self.clip < float("inf"))):
             raise UserError(f"clip must be 0 (never) or more than 1, got {self.clip!r}: 3 is typical.")
         check_number("input_penalty", self.input_penalty, 0, float("inf"), "0.01 is typical")
+        check_number("input_change_penalty", self.input_change_penalty, 0, float("inf"), "0.01 is typical")
         check_number("risk_bound", self.risk_bound, 0, 1, "0.05 is typical, with 1 safe ranges do not matter")
         if self.precision not in PRECISIONS:
             raise unknown("precision", str(self.precision), PRECISIONS)

@@ -194,7 +194,7 @@ class Learner:
             )
         limits, errors = self.task.machine.limits, reference_errors(self.task, self.result.trials[-1])
         return Optimisation(
-            self.plan.simulator(self.dynamics, policy),
+            self.plan.simulator(self.dynamics, policy, typical_cost=self.result.typical_cost),
             model.posterior.cast(precision),
             dataclasses.replace(settings, precision=precision, risk_bound=self.plan.risk_bound),  # pyright: ignore
             self.key_for(trial, 0),

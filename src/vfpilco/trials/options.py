@@ -282,7 +282,7 @@ RENAMED = {"inputs": "encoding", "credit": "gradient_decay", "settled": "toleran
 """Names of format 3, and what they are called now."""
 FORMAT_3 = {
     **{"m_q": 2, "m_u": 1, "kernel": "se", "noise": "white", "inducing": 128, "jitter": 0.0},
-    **{"policy": "rbf", "gradient_decay": 1.0, "clip": 0.0},
+    **{"policy": "rbf", "gradient_decay": 1.0, "clip": 0.0, "input_change_penalty": 0.0},
 }
 """What a run of format 3 did where it does not say: nothing was chosen from the data, and gradients were exact."""
 

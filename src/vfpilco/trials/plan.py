@@ -99,11 +99,15 @@ class Plan:
         """What the GPs learn."""
         return dynamics_of(self.settings, self.task.machine)
 
-    def simulator(self, dynamics: Dynamics, policy: Policy, *, predicting: bool = False) -> Simulator:
-        """The particle simulation of this task under `policy`, for the optimisation or for a prediction."""
+    def simulator(
+        self, dynamics: Dynamics, policy: Policy, *, predicting: bool = False, typical_cost: float = 1.0
+    ) -> Simulator:
+        """The particle simulation of this task under `policy`, for the optimisation or for a prediction.
+
+        `typical_cost` is what a sample costs before anything is learned: changes of inputs are paid in that unit.
+        """
         task, optimiser = self.task, self.settings.optimiser
         limits = task.machine.limits
-        price = optimiser.input_penalty / len(limits)
         return Simulator(
             dynamics=dynamics,
             policy=policy,
@@ -112,7 +116,8 @@ class Plan:
             horizon=task.horizon,
             reference=None if task.reference is None else tuple(map(tuple, task.reference.tolist())),
             slew=self.settings.limits.slew_limit(limits),
-            penalty=tuple(price / limit**2 for limit in limits.tolist()) if price else None,
+            penalty=_prices(optimiser.input_penalty, limits),
+            change_penalty=_prices(optimiser.input_change_penalty * typical_cost, limits),
             safe=SafeRanges.of(task.machine.positions) if self.risk_bound < 1 and not predicting else None,
             draws=OneFunction() if predicting else Independent(),
         )
@@ -149,6 +154,11 @@ class Plan:
             target=None if self.task.target is None else list(self.task.target),
             drawing=self.task.machine.drawing.name,
         )
+
+
+def _prices(penalty: float, limits: np.ndarray) -> tuple[float, ...] | None:
+    """What the square of every input costs if those of all, relative to their limits, cost `penalty` in the mean."""
+    return tuple(penalty / len(limits) / limit**2 for limit in limits.tolist()) if penalty else None
 
 
 def dynamics_of(settings: Settings, machine: Machine, state: State | None = None) -> Dynamics:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,6 +70,13 @@ class RunResult:
     def explored(self) -> list[Trial]:
         """The trials without a policy."""
         return [trial for trial, row in zip(self.trials, self.rows, strict=False) if row.kind == "explore"]
+
+    @property
+    def typical_cost(self) -> float:
+        """What a sample of the explorations costs, to a power of two: what is compiled depends on it."""
+        costs = [row.cost / self.task.horizon for row in self.rows if row.kind == "explore"]
+        mean = sum(costs) / len(costs) if costs else 0.0
+        return 2.0 ** round(math.log2(mean)) if 0 < mean < math.inf else 1.0
 
     @property
     def stuck(self) -> bool:
