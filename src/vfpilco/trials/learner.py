@@ -49,6 +49,7 @@ from vfpilco.trials.max_risk import SHARES, allowed, next_attempt, reason, refus
 from vfpilco.trials.plan import Plan
 from vfpilco.trials.punctuality import Punctuality, timekeeper
 from vfpilco.trials.replay import difference
+from vfpilco.trials.residuals import unexplained
 from vfpilco.trials.result import RunResult, is_stuck
 
 PREDICTING = 200
@@ -268,6 +269,9 @@ class Learner:
         done = self.task.evaluate(executed.evaluated, executed.reached)
         band, earlier = band_of(predicted, self.dynamics.sensor, SURE), self.result.trials
         found = explain(self.task.machine, executed, done, expected, band, earlier)
+        if found.cause == "model" and not done.success and self.result.model is not None:
+            doubt = unexplained(self.result.model, self.dynamics, executed, self.task.machine)
+            self.watch.notes += [] if doubt is None else [doubt]
         limits = self.settings.limits
         change = outlook(
             found.cause,
