@@ -54,16 +54,19 @@ class Independent(Draws):
 
 
 class Drawn(NamedTuple):
-    """The values that every particle has drawn so far; rows after the latest step are zero."""
+    """The values that every particle has drawn so far; rows after the latest step are zero.
+
+    Each particle's own values are next to each other in memory, where products need them.
+    """
 
     step: Array
-    x: Float[Array, "T M d_x"]
+    x: Float[Array, "M T d_x"]
     """Where they were drawn."""
-    v: Float[Array, "T J M R"]
+    v: Float[Array, "J M T R"]
     """k(x, Z) W there: what the posterior knows."""
-    inverse: Float[Array, "T J M T"]
+    inverse: Float[Array, "J M T T"]
     """The inverse of the Cholesky factor of their covariance, row by row."""
-    z: Float[Array, "T J M"]
+    z: Float[Array, "J M T"]
     """The numbers they were drawn with."""
 
 
@@ -80,10 +83,10 @@ class OneFunction(Draws):
         (joints, _, rank), dtype = posterior.w.shape, posterior.a.dtype
         return Drawn(
             jnp.zeros((), int),
-            jnp.zeros((steps, particles, posterior.z.shape[2]), dtype),
-            jnp.zeros((steps, joints, particles, rank), dtype),
-            jnp.zeros((steps, joints, particles, steps), dtype),
-            jnp.zeros((steps, joints, particles), dtype),
+            jnp.zeros((particles, steps, posterior.z.shape[2]), dtype),
+            jnp.zeros((joints, particles, steps, rank), dtype),
+            jnp.zeros((joints, particles, steps, steps), dtype),
+            jnp.zeros((joints, particles, steps), dtype),
         )
 
     def draw(
@@ -91,21 +94,20 @@ class OneFunction(Draws):
     ) -> tuple[Float[Array, "M J"], Drawn]:
         """Mean, and the deviation of each particle's own function."""
         mean, v, prior = (jnp.stack(part) for part in zip(*_parts(posterior, x), strict=True))
-        covariance = _with_past(posterior, x, known.x) - jnp.einsum("jmr,tjmr->jmt", v, known.v)
-        covariance = jnp.where(jnp.arange(len(known.x)) < known.step, covariance, 0)
-        a = jnp.einsum("tjmi,jmi->jmt", known.inverse, covariance)
+        covariance = _with_past(posterior, x, known.x) - jnp.einsum("jmr,jmtr->jmt", v, known.v)
+        covariance = jnp.where(jnp.arange(known.x.shape[1]) < known.step, covariance, 0)
+        a = jnp.einsum("jmti,jmi->jmt", known.inverse, covariance)
         least = FLOOR[str(prior.dtype)] * prior
         variance, explained = jnp.maximum(prior - (v * v).sum(-1), least), (a * a).sum(-1)
         # Values cannot explain more than there is. By rounding they would, where they are almost dependent.
         a = jnp.where(explained > variance, jnp.sqrt(variance / jnp.maximum(explained, least)), 1)[..., None] * a
         s = jnp.sqrt(jnp.maximum(variance - explained, least))
-        deviation = jnp.einsum("jmt,tjm->jm", a, known.z) + s * z.T
-        row = -jnp.einsum("jmt,tjmi->jmi", a, known.inverse) / s[..., None]
-        row = jnp.where(jnp.arange(len(known.x)) == known.step, 1 / s[..., None], row)
-        new = (x, v, row, z.T)
+        deviation = jnp.einsum("jmt,jmt->jm", a, known.z) + s * z.T
+        row = -jnp.einsum("jmt,jmti->jmi", a, known.inverse) / s[..., None]
+        row = jnp.where(jnp.arange(known.x.shape[1]) == known.step, 1 / s[..., None], row)
         filled = (
-            jax.lax.dynamic_update_index_in_dim(rows, latest, known.step, 0)
-            for rows, latest in zip(known[1:], new, strict=True)
+            jax.lax.dynamic_update_index_in_dim(rows, latest, known.step, axis)
+            for rows, latest, axis in zip(known[1:], (x, v, row, z.T), (1, 2, 2, 2), strict=True)
         )
         scale = posterior.y_scale[:, None]
         return ((mean + deviation) * scale).T, Drawn(known.step + 1, *filled)
@@ -121,11 +123,11 @@ def _parts(posterior: Posterior, x: Array) -> list[tuple[Array, Array, Array]]:
     return parts
 
 
-def _with_past(posterior: Posterior, x: Float[Array, "M d_x"], past: Float[Array, "T M d_x"]) -> Array:
+def _with_past(posterior: Posterior, x: Float[Array, "M d_x"], past: Float[Array, "M T d_x"]) -> Array:
     """The prior covariance of every particle's x with its own past ones, (J, M, T)."""
 
     def one(params: Any, x: Array, past: Array) -> Array:
         return posterior.kernel.cross(params, x[None], past)[0]
 
     each = (joint(posterior.params, j) for j in range(posterior.joints))
-    return jnp.stack([jax.vmap(one, in_axes=(None, 0, 1))(params, x, past) for params in each])
+    return jnp.stack([jax.vmap(one, in_axes=(None, 0, 0))(params, x, past) for params in each])
