@@ -33,6 +33,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from vfpilco.common import interrupts
 from vfpilco.common.compiled import compiled
 from vfpilco.model import banded
+from vfpilco.model.covariances import cross, weighted_gradient
 from vfpilco.model.evidence import Hyperparameters, Hyperprior, penalty_and_gradient
 from vfpilco.model.kernels import Kernel
 
@@ -82,7 +83,7 @@ class Bound:
         except np.linalg.LinAlgError:  # too far away to be computed
             return np.inf, theta
         penalty, pull = penalty_and_gradient(theta, self.hyperprior)
-        return float(penalty) - value, jax.tree.map(lambda ours, other: np.asarray(other) - ours, gradient, pull)
+        return penalty - value, jax.tree.map(lambda ours, other: np.asarray(other) - ours, gradient, pull)
 
     def value_and_gradient(self, theta: Hyperparameters) -> tuple[float, Hyperparameters]:
         """F, without the constant -½ (log |C| + N log 2π), and its gradient."""
@@ -117,13 +118,13 @@ class Bound:
         parts = []
         for part in self._rows:
             interrupts.check()
-            parts.append(np.asarray(_cross(self.kernel, params, self.z, part)))
+            parts.append(np.asarray(cross(self.kernel, params, self.z, part)))
         return np.concatenate(parts, axis=1)[:, : len(self.x) + len(self.z)]
 
     def _pull(self, params: Any, weights: Float[np.ndarray, "U rows"]) -> Any:
         """The gradient of Σ weights ∘ (k(z, x), k(z, z))."""
         pairs = zip(self._rows, _parts(weights.T), strict=True)
-        return _total(_pull(self.kernel, params, self.z, part, weight.T) for part, weight in pairs)
+        return _total(weighted_gradient(self.kernel, params, self.z, part, weight.T) for part, weight in pairs)
 
     def _trace(self, params: Any) -> tuple[float, Any]:
         """t and its gradient."""
@@ -167,16 +168,6 @@ def _total(parts: Iterable[Any]) -> Any:
         part = jax.tree.map(np.asarray, part)
         total = part if total is None else jax.tree.map(np.add, total, part)
     return total
-
-
-@compiled(static_argnames="kernel")
-def _cross(kernel: Kernel, params: Any, z: Array, x: Array) -> Array:
-    return kernel.cross(params, z, x)
-
-
-@compiled(static_argnames="kernel")
-def _pull(kernel: Kernel, params: Any, z: Array, x: Array, weights: Array) -> Any:
-    return jax.grad(lambda params: (weights * kernel.cross(params, z, x)).sum())(params)
 
 
 @compiled(static_argnames="kernel")

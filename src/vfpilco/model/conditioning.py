@@ -7,17 +7,17 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
 from vfpilco.common import interrupts
-from vfpilco.common.compiled import compiled
 from vfpilco.model import banded, projection
+from vfpilco.model.covariances import cross, diagonal
 from vfpilco.model.dynamics import TrainingSet
 from vfpilco.model.evidence import Hyperparameters, noise_covariances
 from vfpilco.model.kernels import Kernel
-from vfpilco.model.model import Model
+from vfpilco.model.model import Model, padded_inputs
 from vfpilco.model.posterior import Posterior, joint
 from vfpilco.model.threads import side_by_side
 
@@ -52,7 +52,7 @@ class Prior:
 
     def with_all(self, z: np.ndarray, padding: int) -> Float[np.ndarray, "N U"]:
         """The covariances of all points with the rows of `z`, padded to that many."""
-        found = _cross(self.kernel, self.params, _pad(self.x, self.rows), _pad(z, padding))
+        found = cross(self.kernel, self.params, _pad(self.x, self.rows), _pad(z, padding))
         return np.asarray(found)[: len(self.x), : len(z)]
 
     def choose(self, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -64,10 +64,10 @@ class Prior:
 
         def column(i: int) -> np.ndarray:
             interrupts.check()
-            return np.asarray(_cross(self.kernel, self.params, on_device, x[i : i + 1]))[: len(candidates), 0]
+            return np.asarray(cross(self.kernel, self.params, on_device, x[i : i + 1]))[: len(candidates), 0]
 
-        diagonal = np.asarray(_diagonal(self.kernel, self.params, on_device))[: len(candidates)]
-        chosen, unexplained = projection.choose_inducing(diagonal, column, min(count, len(candidates)))
+        own = np.asarray(diagonal(self.kernel, self.params, on_device))[: len(candidates)]
+        chosen, unexplained = projection.choose_inducing(own, column, min(count, len(candidates)))
         return candidates[chosen], unexplained / len(candidates)
 
 
@@ -128,21 +128,22 @@ def predict_reference(model: Model, data: TrainingSet, x: Float[np.ndarray, "M d
     y_scale = np.asarray(model.posterior.y_scale)
     y = (data.y - data.prior) / y_scale
     covariances, most = noise_covariances(data), min(data.rows, EXACT_REFERENCE)
+    padded = padded_inputs(x)
 
     def one(j: int) -> tuple[np.ndarray, np.ndarray]:
         interrupts.check()
         params, log_noise = joint(model.hyperparameters, j)
         noise, c = float(np.exp(log_noise)), covariances[j]
-        variance = np.asarray(_diagonal(model.kernel, params, x))
+        variance = np.asarray(diagonal(model.kernel, params, padded))[: len(x)]
         if len(data.x) > EXACT_REFERENCE:
             prior, factor = Prior(model.kernel, params, data.x, data.rows), None if c is None else banded.cholesky(c)
             z, arrays = _projected(prior, y[:, j], noise, REFERENCE, REFERENCE, factor)
-            k = np.asarray(_cross(model.kernel, params, x, _pad(z, REFERENCE)))[:, : len(z)]
+            k = np.asarray(cross(model.kernel, params, padded, _pad(z, REFERENCE)))[: len(x), : len(z)]
             return k @ arrays.a, variance - ((k @ arrays.w) ** 2).sum(1)
         prior = Prior(model.kernel, params, data.x, most)
         covariance = np.eye(len(data.x)) if c is None else banded.dense(c)
         lower, _ = projection.regularised_cholesky(prior.with_all(data.x, most) + noise**2 * covariance)
-        v = solve_triangular(lower, prior.with_all(x, len(x)), lower=True)
+        v = solve_triangular(lower, prior.with_all(x, len(padded)), lower=True)
         return solve_triangular(lower, y[:, j], lower=True) @ v, variance - (v * v).sum(0)
 
     means, variances = (np.stack(part, 1) for part in zip(*side_by_side(one, range(y.shape[1])), strict=True))
@@ -151,13 +152,3 @@ def predict_reference(model: Model, data: TrainingSet, x: Float[np.ndarray, "M d
 
 def _pad(array: np.ndarray, rows: int) -> np.ndarray:
     return np.pad(array, [(0, rows - len(array))] + [(0, 0)] * (array.ndim - 1))
-
-
-@compiled(static_argnames="kernel")
-def _cross(kernel: Kernel, params: Any, x: Array, z: Array) -> Array:
-    return kernel.cross(params, x, z)
-
-
-@compiled(static_argnames="kernel")
-def _diagonal(kernel: Kernel, params: Any, x: Array) -> Array:
-    return kernel.diagonal(params, x)

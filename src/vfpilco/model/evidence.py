@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.linalg import cho_solve, cholesky
+from scipy.linalg.lapack import dpotri  # pyright: ignore[reportAttributeAccessIssue]
 
-from vfpilco.common.compiled import compiled
+from vfpilco.model.covariances import cross, weighted_gradient
 from vfpilco.model.dynamics import TrainingSet
 from vfpilco.model.kernels import GPInputs, Hyperprior, Kernel
 
@@ -46,71 +47,78 @@ def noise_covariances(data: TrainingSet) -> list[Float[np.ndarray, "diagonals N"
 def log_marginal_likelihood(
     kernel: Kernel,
     theta: Hyperparameters,
-    x: Float[Array, "N d_x"],
-    y: Float[Array, "N"],
-    mask: Float[Array, "N"],
-    covariance: Float[Array, "N N"] | None = None,
-) -> Float[Array, ""]:
-    """log p(y | X, θ) with noise σ² C, where C is `covariance` or the identity; rows with `mask` = 0 are padding."""
-    return -_misfit(y, *_factorise(kernel, theta, x, y, mask, covariance)) - 0.5 * mask.sum() * jnp.log(2 * jnp.pi)
+    x: Float[Any, "rows d_x"],
+    y: Float[np.ndarray, "N"],
+    covariance: Float[np.ndarray, "N N"] | None = None,
+) -> float:
+    """log p(y | X, θ) with noise σ² C, where C is `covariance` or the identity; rows of `x` beyond N are padding."""
+    factor, alpha = _factorise(kernel, theta, x, y, covariance)
+    return -_misfit(y, factor, alpha) - 0.5 * len(y) * np.log(2 * np.pi)
 
 
-def _misfit(y: Array, factor: Array, alpha: Array) -> Array:
+def _misfit(y: np.ndarray, factor: np.ndarray, alpha: np.ndarray) -> float:
     """½ yᵀ K⁻¹ y + ½ log |K|."""
-    return 0.5 * y @ alpha + jnp.log(jnp.diagonal(factor)).sum()
+    return float(0.5 * y @ alpha + np.log(np.diagonal(factor)).sum())
 
 
 def _factorise(
-    kernel: Kernel, theta: Hyperparameters, x: Array, y: Array, mask: Array, covariance: Array | None
-) -> tuple[Array, Array]:
-    """The Cholesky factor of the covariance K, and α = K⁻¹ y."""
-    factor = jnp.linalg.cholesky(_covariance(kernel, theta, x, mask, covariance))
-    return factor, jax.scipy.linalg.cho_solve((factor, True), y)
+    kernel: Kernel, theta: Hyperparameters, x: Any, y: np.ndarray, covariance: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The Cholesky factor of the covariance K, and α = K⁻¹ y; a `LinAlgError` where K is not positive definite."""
+    n, variance = len(y), np.exp(2 * theta.log_noise)
+    k = np.asarray(cross(kernel, theta.kernel, x, x))[:n, :n]
+    k = k + variance * (np.eye(n) if covariance is None else covariance)
+    factor = cholesky(k, lower=True, overwrite_a=True, check_finite=False)
+    return factor, cho_solve((factor, True), y, check_finite=False)
 
 
-def _covariance(
-    kernel: Kernel, theta: Hyperparameters, x: Array, mask: Array, covariance: Array | None
-) -> Float[Array, "N N"]:
-    signal = kernel.cross(theta.kernel, x, x) * mask[:, None] * mask
-    variance = jnp.exp(2 * theta.log_noise)
-    if covariance is None:
-        return signal + jnp.diag(variance * mask + (1 - mask))
-    return signal + variance * covariance + jnp.diag(1 - mask)
-
-
-@compiled(static_argnames="kernel")
 def loss_and_gradient(
     kernel: Kernel,
     theta: Hyperparameters,
     hyperprior: Hyperprior,
-    x: Array,
-    y: Array,
-    mask: Array,
-    covariance: Array | None = None,
-) -> tuple[Array, Hyperparameters]:
-    """Misfit with the hyperprior, and its gradient ½ Σ (K⁻¹ - ααᵀ) ∘ ∂K, which needs no derivative of Cholesky."""
-    factor, alpha = _factorise(kernel, theta, x, y, mask, covariance)
-    weight = jax.scipy.linalg.cho_solve((factor, True), jnp.eye(len(y))) - jnp.outer(alpha, alpha)
-    gradient = jax.grad(lambda theta: 0.5 * (weight * _covariance(kernel, theta, x, mask, covariance)).sum())(theta)
-    penalty, pull = jax.value_and_grad(_penalty)(theta, hyperprior)
-    return _misfit(y, factor, alpha) + penalty, jax.tree.map(jnp.add, gradient, pull)
+    x: Float[Any, "rows d_x"],
+    y: Float[np.ndarray, "N"],
+    covariance: Float[np.ndarray, "N N"] | None = None,
+) -> tuple[float, Hyperparameters]:
+    """Misfit with the hyperprior, and its gradient ½ Σ (K⁻¹ - ααᵀ) ∘ ∂K, which needs no derivative of Cholesky.
+
+    Only the kernel is compiled, for x padded to any size. LAPACK does the rest, on N rows.
+    """
+    try:
+        factor, alpha = _factorise(kernel, theta, x, y, covariance)
+    except np.linalg.LinAlgError:  # too far away to be computed
+        return np.inf, theta
+    # K⁻¹ is symmetric: its lower triangle, counted twice, is enough.
+    inverse, _ = dpotri(factor, lower=1)
+    weights = 2 * inverse
+    np.einsum("ii->i", weights)[:] -= np.diagonal(inverse)
+    weights -= np.outer(alpha, alpha)
+    padded = np.zeros((len(x), len(x)))
+    padded[: len(y), : len(y)] = weights
+    of_kernel = weighted_gradient(kernel, theta.kernel, x, x, padded)
+    of_noise = np.trace(weights) if covariance is None else np.vdot(weights, covariance)
+    penalty, pull = penalty_and_gradient(theta, hyperprior)
+    gradient = Hyperparameters(
+        jax.tree.map(lambda ours, other: 0.5 * np.asarray(ours) + other, of_kernel, pull.kernel),
+        np.exp(2 * theta.log_noise) * of_noise + pull.log_noise,
+    )
+    return _misfit(y, factor, alpha) + float(penalty), gradient
 
 
 NOISE_STD = 3.0
 """Standard deviation of the logarithm of the noise around its starting point."""
 
 
-def _penalty(theta: Hyperparameters, hyperprior: Hyperprior) -> Array:
-    """The hyperprior's negative log density, which keeps the fit from bad optima."""
+def penalty_and_gradient(theta: Hyperparameters, hyperprior: Hyperprior) -> tuple[float, Hyperparameters]:
+    """The hyperprior's negative log density, which keeps the fit from bad optima, and its gradient."""
 
-    def term(t: Array, centre: Array, width: Array) -> Array:
-        free = width > 0
-        return 0.5 * ((jnp.where(free, t - centre, 0) / jnp.where(free, width, 1)) ** 2).sum()
+    def scaled(t: Any, centre: Any, width: Any) -> Any:
+        free = np.asarray(width) > 0
+        return np.where(free, t - np.where(free, centre, 0), 0) / np.where(free, width, 1)
 
-    return jnp.asarray(sum(jax.tree.leaves(jax.tree.map(term, theta, *hyperprior))))
-
-
-penalty_and_gradient = compiled()(jax.value_and_grad(_penalty))
+    off = jax.tree.map(scaled, theta, *hyperprior)
+    pull = jax.tree.map(lambda off, width: off / np.where(np.asarray(width) > 0, width, 1), off, hyperprior.width)
+    return 0.5 * sum(float((leaf**2).sum()) for leaf in jax.tree.leaves(off)), pull
 
 
 def initial(kernel: Kernel, x: np.ndarray, kinds: tuple[str, ...]) -> Hyperprior:

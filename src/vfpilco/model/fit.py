@@ -27,7 +27,7 @@ from vfpilco.model.model import Model
 from vfpilco.model.posterior import Posterior, joint
 from vfpilco.model.threads import side_by_side
 
-LEAST_PADDING = 500
+LEAST_PADDING = 250
 """A fit of no more points than this is not worth another compilation."""
 MOST_EXACT = 600
 """The most points that the exact evidence is computed of; its time grows as their cube."""
@@ -58,13 +58,11 @@ class Evidence:
 
     def maximise(self, start: Hyperparameters | None = None, steps: int = 200) -> FitResult:
         """Maximise the evidence by L-BFGS, from `start` (or the hyperprior's centre), in at most `steps` steps."""
-        pad = self.rows - len(self.y)
-        mask = jnp.asarray(np.r_[np.ones(len(self.y)), np.zeros(pad)])
-        x, y = jnp.asarray(np.pad(self.x, ((0, pad), (0, 0)))), jnp.asarray(np.pad(self.y, (0, pad)))
-        covariance = None if self.covariance is None else jnp.asarray(np.pad(banded.dense(self.covariance), (0, pad)))
-        hyperprior = jax.tree.map(jnp.asarray, initial(self.kernel, self.x, self.kinds))
+        x = jnp.asarray(np.pad(self.x, ((0, self.rows - len(self.y)), (0, 0))))
+        covariance = None if self.covariance is None else banded.dense(self.covariance)
+        hyperprior = initial(self.kernel, self.x, self.kinds)
         return maximise(
-            lambda theta: loss_and_gradient(self.kernel, theta, hyperprior, x, y, mask, covariance),
+            lambda theta: loss_and_gradient(self.kernel, theta, hyperprior, x, self.y, covariance),
             hyperprior,
             start,
             least_noise=self.least_noise,
@@ -78,7 +76,7 @@ class Evidence:
 
     def maximise_bound(self, start: Hyperparameters) -> FitResult:
         """Maximise a bound of the evidence by L-BFGS, on inducing points that are chosen at `start`."""
-        hyperprior = jax.tree.map(jnp.asarray, initial(self.kernel, self.x, self.kinds))
+        hyperprior = initial(self.kernel, self.x, self.kinds)
         targets = Targets.of(self.y, self.covariance)
         bound = Bound(self.kernel, self.x, targets, self._inducing(start, targets), hyperprior)
         return maximise(
@@ -125,7 +123,7 @@ def fit(
     """Learn the dynamics from a training set: all GPs side by side, each from the hyperprior and from the last fit.
 
     Args:
-        data: What is learned from. Its `capacity` is that of the last trial: the first fit compiles for it.
+        data: What is learned from. Its `capacity` is that of the last trial: arrays are padded accordingly.
         kernel: The covariance function.
         kinds: The kind of every entry of x̃, which the kernel may select.
         inducing: The number of inducing points of the projected posterior; None: as many as needed; 0: exact.
@@ -136,8 +134,6 @@ def fit(
         The fitted model. It depends on the number of BLAS threads in the last digits, so there is one per GP.
     """
     covariances, target = noise_covariances(data), data.y - data.prior
-    if previous is None:
-        _compile(kernel, kinds, data.x.shape[1], paddings(data.rows)[1:], correlated=covariances[0] is not None)
     y_scale = np.maximum(target.std(0), 1e-9)
     least = np.zeros_like(y_scale) if least_noise is None else np.asarray(least_noise) / y_scale
     y = (target / y_scale).T
@@ -181,13 +177,6 @@ def _same_data(model: Model, kernel: Kernel, kinds: tuple[str, ...], points: int
 
 def _results(model: Model) -> list[FitResult]:
     return [FitResult(joint(model.hyperparameters, j), score) for j, score in enumerate(model.score)]
-
-
-def _compile(kernel: Kernel, kinds: tuple[str, ...], entries: int, sizes: list[int], *, correlated: bool) -> None:
-    """Compile the fits of later trials."""
-    one = np.ones((1, 1)) if correlated else None
-    for size in sizes:
-        Evidence(kernel, kinds, np.zeros((1, entries)), np.zeros(1), size, covariance=one).maximise(steps=1)
 
 
 def _rescaled(previous: Model, j: int, y_scale: float) -> Hyperparameters:

@@ -6,10 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.flatten_util
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 from scipy.optimize import minimize
 
 from vfpilco.common import interrupts
@@ -49,21 +46,21 @@ def maximise(
         steps: The most steps.
         tolerance: The fraction of the loss by which a step must improve it; SciPy's default if None.
     """
-    (centre, unflatten), (width, _) = (jax.flatten_util.ravel_pytree(tree) for tree in hyperprior)
-    begin = centre if start is None else jax.flatten_util.ravel_pytree(jax.tree.map(jnp.asarray, start))[0]
-    centre, begin, free = np.asarray(centre), np.array(begin), np.asarray(width) > 0
+    flat, unflatten = _flattening(hyperprior.centre)
+    centre, free = flat(hyperprior.centre), flat(hyperprior.width) > 0
+    begin = centre if start is None else flat(start)
 
-    def complete(chosen: np.ndarray) -> Array:
-        flat = begin.copy()
-        flat[free] = chosen
-        return jnp.asarray(flat)
+    def complete(chosen: np.ndarray) -> Hyperparameters:
+        all_of_them = begin.copy()
+        all_of_them[free] = chosen
+        return unflatten(all_of_them)
 
     def evaluate(chosen: np.ndarray) -> tuple[float, np.ndarray]:
         interrupts.check()
-        value, gradient = loss(unflatten(complete(chosen)))
+        value, gradient = loss(complete(chosen))
         if not np.isfinite(value):
             return 1e10, np.zeros_like(chosen)
-        return float(value), np.asarray(jax.flatten_util.ravel_pytree(gradient)[0])[free]
+        return float(value), flat(gradient)[free]
 
     low, high = centre - FARTHEST, centre + FARTHEST
     if least_noise > 0:  # the last of the flat hyperparameters
@@ -72,4 +69,19 @@ def maximise(
     begin = np.clip(begin, low, high)
     options = {"maxiter": steps} | ({} if tolerance is None else {"ftol": tolerance})
     found = minimize(evaluate, begin[free], jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return FitResult(jax.tree.map(np.asarray, unflatten(complete(found.x))), -float(found.fun))
+    return FitResult(complete(found.x), -float(found.fun))
+
+
+def _flattening(like: Any) -> tuple[Callable[[Any], np.ndarray], Callable[[np.ndarray], Any]]:
+    """Functions that make one NumPy array of a tree of arrays, and such a tree of one array."""
+    leaves, structure = jax.tree.flatten(like)
+    shapes, ends = [np.shape(leaf) for leaf in leaves], np.cumsum([np.size(leaf) for leaf in leaves])
+
+    def flat(tree: Any) -> np.ndarray:
+        return np.concatenate([np.ravel(np.asarray(leaf, float)) for leaf in jax.tree.leaves(tree)])
+
+    def unflatten(array: np.ndarray) -> Any:
+        parts = np.split(array, ends[:-1])
+        return jax.tree.unflatten(structure, [part.reshape(s) for part, s in zip(parts, shapes, strict=True)])
+
+    return flat, unflatten

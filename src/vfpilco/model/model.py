@@ -15,6 +15,8 @@ from vfpilco.model.posterior import FLOOR, Posterior, joint, predict
 
 MOST_ROUNDING = 0.1
 """The most that rounding may add to a predicted variance, relative to that of the noise."""
+PADDING = 256
+"""Predictions are made for a multiple of so many inputs."""
 
 _predict = compiled()(predict)
 
@@ -78,5 +80,10 @@ class Model:
 
     def predict(self, x: Float[np.ndarray, "N d_x"]) -> tuple[np.ndarray, np.ndarray]:
         """Latent mean and variance of Δq less its prior mean, in float64."""
-        mean, variance = _predict(self.posterior, x)
-        return np.asarray(mean), np.asarray(variance)
+        mean, variance = _predict(self.posterior, padded_inputs(x))
+        return np.asarray(mean)[: len(x)], np.asarray(variance)[: len(x)]
+
+
+def padded_inputs(x: Float[np.ndarray, "N d_x"]) -> Float[np.ndarray, "rows d_x"]:
+    """GP inputs with rows of zeros below, so that nothing is compiled again for every number of them."""
+    return np.pad(x, ((0, -len(x) % PADDING), (0, 0)))
