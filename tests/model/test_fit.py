@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 
 import jax
+import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 import pytest
