@@ -21,8 +21,22 @@ def test_compiled_code_is_kept_until_there_is_much_of_it(monkeypatch):
     for by in range(1, 5):
         assert scaled(2.0, by=by) == 2 * by
         compiled.release()
-        assert scaled._cache_size() == by % 4
+        assert compiled._functions[0]._cache_size() == by % 4
     assert scaled(2.0, by=1) == 2
+
+
+def test_compiling_is_announced_once_and_only_when_it_happens(monkeypatch):
+    monkeypatch.setattr(compiled, "_functions", [])
+    inner = compiled.compiled()(lambda x: x + 1)
+    outer = compiled.compiled()(lambda x: 2 * inner(x))
+    heard: list[bool] = []
+    with compiled.announced(heard.append):
+        assert outer(1.0) == 4
+        assert heard == [True, True, False]
+        outer(2.0)
+        assert len(heard) == 3
+    inner(1)
+    assert len(heard) == 3
 
 
 def learn_tasks(run: Run) -> None:

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 MOST = 32
 """Compiled versions of all functions together that are kept when the next verb begins; a run needs about ten."""
 
 _functions: list[Any] = []
+_listeners: list[Callable[[bool], None]] = []
+_here = threading.local()
+
+
+@contextmanager
+def announced(listener: Callable[[bool], None]) -> Iterator[None]:
+    """Calls `listener` with True when something begins to be compiled, and with False when that is done."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def _announce(compiling: bool) -> None:
+    _here.compiling = compiling
+    for listener in list(_listeners):
+        listener(compiling)
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -24,9 +45,24 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def decorate(function: Callable[..., Any]) -> Any:
         import jax
 
-        made = jax.jit(function, **options)
+        @functools.wraps(function)
+        def traced(*args: Any, **keywords: Any) -> Any:
+            _announce(True)  # JAX executes a function itself only to compile it
+            return function(*args, **keywords)
+
+        made = jax.jit(traced, **options)
         _functions.append(made)
-        return made
+
+        @functools.wraps(function)
+        def call(*args: Any, **keywords: Any) -> Any:
+            part_of_another = getattr(_here, "compiling", False)
+            try:
+                return made(*args, **keywords)
+            finally:
+                if not part_of_another and getattr(_here, "compiling", False):
+                    _announce(False)
+
+        return call
 
     return decorate
 

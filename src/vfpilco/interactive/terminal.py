@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn
 
+from vfpilco.common.compiled import announced
 from vfpilco.common.text import printable, short
 from vfpilco.data.results import EpisodeResult, Forecast, TrialResult
 from vfpilco.data.watcher import Watcher
@@ -18,7 +20,7 @@ from vfpilco.data.watcher import Watcher
 class ProgressLine:
     """A live line at the bottom of the terminal, removed at the end; the start of what a display shows."""
 
-    def __init__(self, console: Console, quiet: bool, *columns: TextColumn | BarColumn) -> None:
+    def __init__(self, console: Console, quiet: bool, *columns: ProgressColumn) -> None:
         self.console, self.quiet = console, quiet
         self.progress = Progress(*columns, console=console, disable=quiet, transient=True)
 
@@ -49,21 +51,31 @@ class Display(ProgressLine, Watcher):
         super().__init__(
             console,
             quiet,
+            SpinnerColumn(),
             TextColumn("[bold]{task.fields[where]}"),
             TextColumn("{task.description}"),
             BarColumn(bar_width=12),
             TextColumn("{task.fields[cost]}"),
             TextColumn("{task.fields[left]}"),
         )
-        self.trials, self.trial, self.pace = trials, 0, Pace()
+        self.trials, self.trial, self.pace, self.doing = trials, 0, Pace(), "starting"
+        self.compiling = announced(self._compiling)
         self.notes: list[str] = []
         self.line = self.progress.add_task("starting", total=float(trials), where="", cost="", left="")
 
     def __enter__(self) -> Display:
+        self.compiling.__enter__()
         return self
 
+    def __exit__(self, *problem: Any) -> None:
+        self.compiling.__exit__(*problem)
+        super().__exit__(*problem)
+
+    def _compiling(self, active: bool) -> None:
+        self.progress.update(self.line, description=f"{self.doing} (compiling)" if active else self.doing)
+
     def phase(self, trial: int, name: str) -> None:
-        self.trial = trial
+        self.trial, self.doing = trial, name
         self.progress.start()
         self.progress.update(self.line, description=name, where=where(trial, self.trials))
 
