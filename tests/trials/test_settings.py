@@ -17,6 +17,7 @@ from vfpilco.rollout.settings import OptimiserSettings
 from vfpilco.state.filtered import Filtered, FullState
 from vfpilco.state.filters import Kalman
 from vfpilco.state.window import VelocityFree
+from vfpilco.tasks.exploration import SumOfSines
 from vfpilco.tasks.sensors import GaussianNoise, PerPosition, Quantised, TimingJitter
 from vfpilco.trials.settings import ModelSettings, Settings
 
@@ -31,6 +32,7 @@ CHANGED = Settings().replace(
     steps=30,
     gradient_decay=1.0,
     gentle=0.4,
+    exploration=SumOfSines(count=5),
 )
 
 

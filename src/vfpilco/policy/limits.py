@@ -39,6 +39,9 @@ class InputLimits:
 
     gentle: float = 1.0
     """Fraction of the input limits used in the exploration; it grows to 1 in the third trial."""
+    first_share: float = 0.2
+    """Fraction of its inputs that an exploration begins with; it grows while the machine stays calm. 1: inputs are as
+    they were drawn."""
     slew: float = 0.0
     """Largest change of an input from one sample to the next, as a fraction of its limit; 0: no limit."""
     abort_outside: float = 1.0
@@ -53,6 +56,8 @@ class InputLimits:
         check_number("max_risk", self.max_risk, 0, 1, "0.05 is typical, with 1 every policy is executed")
         if not (isinstance(self.gentle, numbers.Real) and 0 < self.gentle <= 1):
             raise UserError(f"gentle must be more than 0 and at most 1 (the full limits), got {self.gentle!r}.")
+        if not (isinstance(self.first_share, numbers.Real) and 0 < self.first_share <= 1):
+            raise UserError(f"first_share must be more than 0 and at most 1 (as drawn), got {self.first_share!r}.")
         if not (isinstance(self.slew, numbers.Real) and 0 <= self.slew <= 2):
             raise UserError(
                 f"slew must be between 0 (no limit) and 2 (from one limit to the other), got {self.slew!r}."

@@ -9,7 +9,7 @@ from vfpilco.studies.base import Study
 STUDIES: dict[str, Study] = {
     study.name: study
     for study in (
-        *(cartpole.MEMORY, cartpole.INPUTS, cartpole.MODEL),
+        *(cartpole.MEMORY, cartpole.INPUTS, cartpole.MODEL, cartpole.PMS_SETUP),
         *(ur5.CIRCLE, furuta.SWING_UP, ballplate.BALL, shelf.SHELF),
     )
 }

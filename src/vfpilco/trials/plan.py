@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +39,11 @@ class Plan:
     settings: Settings
     seed: int = 0
     trials: int = 5
+
+    def __post_init__(self) -> None:
+        exploration = self.settings.exploration
+        if exploration is not None:
+            object.__setattr__(self, "task", replace(self.task, exploration=exploration))
 
     def check(self, plant: Plant | None = None) -> None:
         """Raise a `UserError` if the run cannot work, before the plant moves."""
@@ -105,6 +110,7 @@ class Plan:
             slew=self.settings.limits.slew_limit(limits),
             penalty=tuple(price / limit**2 for limit in limits.tolist()) if price else None,
             safe=SafeRanges.of(task.machine.positions) if self.risk_bound < 1 and not predicting else None,
+            redraw_dropout=optimiser.dropout_draw == "step",
             draws=OneFunction() if predicting else Independent(),
         )
 
