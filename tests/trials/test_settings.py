@@ -127,7 +127,7 @@ def test_flat_settings_are_complete_and_can_be_replaced_by_name():
     flat = CHANGED.flat()
     groups = (ModelSettings, OptimiserSettings, InputLimits)
     names = [f.name for group in groups for f in dataclasses.fields(group)]
-    assert sorted(flat) == sorted([*names, "state", "policy", "sensor"])
+    assert sorted(flat) == sorted([*names, "state", "policy", "sensor", "exploration"])
     assert flat["steps"] == 30
     assert flat["kernel"] == CHANGED.model.kernel
     assert Settings().replace(**flat) == CHANGED

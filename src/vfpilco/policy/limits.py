@@ -39,9 +39,6 @@ class InputLimits:
 
     gentle: float = 1.0
     """Fraction of the input limits used in the exploration; it grows to 1 in the third trial."""
-    first_share: float = 0.2
-    """Fraction of its inputs that an exploration begins with; it grows while the machine stays calm. 1: inputs are as
-    they were drawn."""
     slew: float = 0.0
     """Largest change of an input from one sample to the next, as a fraction of its limit; 0: no limit."""
     abort_outside: float = 1.0
@@ -50,6 +47,9 @@ class InputLimits:
     max_risk: float = 1.0
     """A policy whose predicted risk of leaving a safe range is higher than this, such as 0.05, is not executed; 1:
     all are."""
+    first_share: float = 0.2
+    """Fraction of its inputs that an exploration begins with; it grows while the machine stays calm. 1: inputs are as
+    they were drawn."""
 
     def __post_init__(self) -> None:
         check_number("abort_outside", self.abort_outside, 0.5, 1, "0.999 is typical, 1 never stops")
