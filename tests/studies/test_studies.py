@@ -187,7 +187,9 @@ def test_the_rows_of_mc_pilco4pms_have_one_choice_of_its_authors_each_and_then_a
         assert rows[name] == {**rows["pms"], **choice} != rows["pms"]
         together |= choice
     assert rows["authors"] == together
-    assert len(together) == len(rows["pms"]) + sum(len(c.keys() - rows["pms"].keys()) for c in cartpole.AUTHORS.values())
+    assert len(together) == len(rows["pms"]) + sum(
+        len(c.keys() - rows["pms"].keys()) for c in cartpole.AUTHORS.values()
+    )
 
 
 def test_the_configurations_are_those_of_the_paper():
