@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import expm, solve_discrete_are
@@ -53,18 +55,35 @@ def optimal_gain(f: np.ndarray, g: np.ndarray, weights: np.ndarray, effort: np.n
     return np.linalg.solve(effort + g.T @ p @ g, g.T @ p @ f)
 
 
+class Gains(NamedTuple):
+    """What a person tunes of a swing-up."""
+
+    energy: float = 8.0
+    """Force per energy that is missing, N/J."""
+    position: float = 20.0
+    """Force towards the middle, N/m."""
+    speed: float = 3.0
+    """Force against the cart's speed, N s/m."""
+    near: float = 0.6
+    """How near to upright the pole is caught, rad."""
+    slow: float = 5.0
+    """How slowly it has to turn then, rad/s."""
+    weights: tuple[float, ...] = (10.0, 20.0, 1.0, 1.0)
+    """What deviations cost the regulator that holds it: positions, then velocities."""
+
+
 class SwingUp:
     """Swings a cart-pole up by its energy and holds it by a regulator, both for the state when the input arrives.
 
     It knows the machine's equations, without the play of the drive, and corrects their prediction by what is measured.
     """
 
-    def __init__(self, task: Task) -> None:
-        plant = task.machine.plant()
+    def __init__(self, task: Task, gains: Gains = Gains()) -> None:  # noqa: B008 (immutable)
+        plant, self.gains = task.machine.plant(), gains
         self.model = CartPole(plant.sampling_time, plant.sensor, latency=plant.latency, substeps=4)
         self.model.cart_mass = plant.cart_mass + getattr(plant, "drive_mass", 0.0)
         f, g = discrete(*jacobians(self.model, np.array([0, np.pi, 0, 0]), np.zeros(1)), plant.sampling_time, 0.0)
-        self.gain = optimal_gain(f, g, np.diag([10.0, 20.0, 1.0, 1.0]), np.array([[0.3]]))[0]
+        self.gain = optimal_gain(f, g, np.diag(gains.weights), np.array([[0.3]]))[0]
         self.limit = task.machine.limits[0]
         self.reset()
 
@@ -85,13 +104,13 @@ class SwingUp:
             error = q - model.state[:2]
             model.state += np.concatenate([0.5 * error, 0.25 * error / model.sampling_time])
         p, alpha, dp, dalpha = self.when_it_arrives()
-        upright = alpha - np.pi * np.sign(alpha)
-        if abs(upright) < 0.6 and abs(dalpha) < 5:
+        upright, gains = alpha - np.pi * np.sign(alpha), self.gains
+        if abs(upright) < gains.near and abs(dalpha) < gains.slow:
             u = -self.gain @ [p, upright, dp, dalpha]
         else:
             weight = model.pole_mass * model.pole_length * model.gravity
             energy = model.pole_mass * model.pole_length**2 / 6 * dalpha**2 - weight / 2 * (np.cos(alpha) + 1)
-            u = 8 * energy * np.sign(dalpha * np.cos(alpha)) - 20 * p - 3 * dp
+            u = gains.energy * energy * np.sign(dalpha * np.cos(alpha)) - gains.position * p - gains.speed * dp
         self.sent.append(np.clip([u], -self.limit, self.limit))
         return self.sent[-1]
 
@@ -120,7 +139,12 @@ class PlateRegulator:
         return np.clip(-4.0 * ball - 2.4 * velocity - motors, -self.limits, self.limits)
 
 
-CONTROLLERS: dict[str, Callable[[Task], Controller]] = {"cartpole": SwingUp, "ballplate": PlateRegulator}
+FAST = Gains(13.4, 28.9, 6.4, 0.78, 10.5, (16.0, 20.0, 6.7, 0.14))
+"""For the cart-pole, which has two seconds to swing up."""
+CONTROLLERS: dict[str, Callable[[Task], Controller]] = {
+    "cartpole": partial(SwingUp, gains=FAST),
+    "ballplate": PlateRegulator,
+}
 """The controllers by task."""
 
 

@@ -94,7 +94,7 @@ def page(name: str, summary: str, records: list[AlternativeRecord]) -> str:
 
 Experience is what the policy of the first success was learned from, exploration included. Computing is the time of the
 computer, without that of the machine. A hollow dot is a run that was cut off without a success: `sac` and `tqc` after
-two hours of experience, `vfpilco` and `mpc` after ten trials. Each run is a line of [{name}.jsonl]({name}.jsonl). Drawn on
-{date.today().isoformat()}; runs made with {", ".join(f"{name} {value}" for name, value in packages.items())};
+two hours of experience, `vfpilco` and `mpc` after ten trials. Each run is a line of [{name}.jsonl]({name}.jsonl).
+Drawn on {date.today().isoformat()}; runs made with {", ".join(f"{name} {value}" for name, value in packages.items())};
 {"; ".join(sorted(computers))}.
 """
