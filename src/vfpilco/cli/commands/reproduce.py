@@ -19,7 +19,7 @@ from vfpilco.common.errors import UserError
 from vfpilco.data.records import to_json_types
 from vfpilco.studies import STUDIES, alternatives
 from vfpilco.studies import load as load_study
-from vfpilco.studies.alternatives.compare import SEEDS
+from vfpilco.studies.alternatives.comparison import SEEDS
 from vfpilco.studies.alternatives.records import AlternativeRecord
 from vfpilco.studies.records import RunRecord
 from vfpilco.studies.reproduce import reproduce

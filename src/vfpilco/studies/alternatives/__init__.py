@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from vfpilco.studies.alternatives.compare import NAME, SUMMARY, Compared, ComparisonWatcher, compare
+from vfpilco.studies.alternatives.comparison import NAME, SUMMARY, Compared, ComparisonWatcher, compare
 
 __all__ = ["NAME", "SUMMARY", "Compared", "ComparisonWatcher", "compare"]

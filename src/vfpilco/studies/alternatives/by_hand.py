@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import expm, solve_discrete_are
@@ -14,7 +14,7 @@ from vfpilco.machines.load import load
 from vfpilco.plants.simulation import SimulatedPlant, runge_kutta
 from vfpilco.studies.alternatives.records import Attempt
 from vfpilco.tasks.task import Task
-from vfpilco.trials.execute import connected, execute
+from vfpilco.trials.execute import connect, connected, execute
 
 Controller = Callable[[np.ndarray], np.ndarray]
 """Called with every measurement as it comes in, returns the inputs to apply."""
@@ -79,7 +79,8 @@ class SwingUp:
     """
 
     def __init__(self, task: Task, gains: Gains = Gains()) -> None:  # noqa: B008 (immutable)
-        plant, self.gains = task.machine.plant(), gains
+        plant: Any = connect(task)
+        self.gains = gains
         self.model = CartPole(plant.sampling_time, plant.sensor, latency=plant.latency, substeps=4)
         self.model.cart_mass = plant.cart_mass + getattr(plant, "drive_mass", 0.0)
         f, g = discrete(*jacobians(self.model, np.array([0, np.pi, 0, 0]), np.zeros(1)), plant.sampling_time, 0.0)

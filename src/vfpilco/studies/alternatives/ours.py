@@ -30,11 +30,11 @@ class UntilSuccess(Silent):
             raise _Solved
 
 
-def learn(task: str, seed: int, trials: int = TRIALS, **settings: object) -> Attempt:
-    """Learn a task until a trial succeeds, at most so many trials; `settings` differ from the default ones."""
+def learn(task: str, seed: int, trials: int = TRIALS) -> Attempt:
+    """Learn a task with the default settings until a trial succeeds, at most so many trials."""
     begun, watch = time.monotonic(), UntilSuccess()
     try:
-        run = learn_run(task, seed=seed, trials=trials, watch=watch, **settings)
+        run = learn_run(task, seed=seed, trials=trials, watch=watch)
         experience = sum(trial.duration for trial in run.trials)
     except _Solved:
         experience = watch.rows[-1].experience_s
