@@ -77,5 +77,5 @@ def test_a_later_phase_waits_for_a_smaller_drift():
 
 def test_a_cost_has_to_stand_still_for_a_while():
     assert not stalled(noisy(0.0)[:PATIENCE], 0)
-    assert stalled(noisy(0.0, 0.0)[: PATIENCE + 1], 0)
+    assert stalled(noisy(0.0, 0.0)[: PATIENCE + 50], 0)
     assert not stalled(np.r_[noisy(0.0, 0.0), noisy(0.0)[: PATIENCE // 2] - 30], 0)

@@ -194,6 +194,9 @@ class RandomPD:
     k_d: tuple[float, float] = (0.01, 0.2)
     """The range of the derivative gains."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reference", tuple(map(tuple, self.reference)))
+
     def controller(
         self, rng: np.random.Generator, sampling_time: float, limits: np.ndarray
     ) -> Callable[[np.ndarray], np.ndarray]:
