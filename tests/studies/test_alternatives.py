@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -18,12 +19,17 @@ from vfpilco.studies.alternatives import by_hand, compare, methods, model_free, 
 from vfpilco.studies.alternatives.comparison import Wanted, wanted
 from vfpilco.studies.alternatives.methods import METHODS, TASKS
 from vfpilco.studies.alternatives.page import median, table
-from vfpilco.studies.alternatives.records import AlternativeRecord, Attempt, append, read
+from vfpilco.studies.alternatives.records import AlternativeRecord, Attempt
+from vfpilco.studies.records import append, read_lines
 from vfpilco.trials.execute import execute
 
 
 def record(method: str, task: str, seed: int, solved: bool = True, experience: float = 9.0) -> AlternativeRecord:
     return AlternativeRecord(method, task, seed, Attempt(solved, experience, experience / 60, 3))
+
+
+def read(file: Path) -> list[AlternativeRecord]:
+    return read_lines(file, AlternativeRecord)
 
 
 # -- what a model-free learner observes --------------------------------------------------------------------------

@@ -15,8 +15,9 @@ from vfpilco.common.files import write_file
 from vfpilco.data.records import from_json_types
 from vfpilco.studies.alternatives.methods import METHODS, TASKS
 from vfpilco.studies.alternatives.page import draw, page, table
-from vfpilco.studies.alternatives.records import AlternativeRecord, append, read
+from vfpilco.studies.alternatives.records import AlternativeRecord
 from vfpilco.studies.engines import Attendance, free_cores, pinned
+from vfpilco.studies.records import append, read_lines
 
 NAME = "alternatives"
 SUMMARY = "other methods on the same machines, from the same positions, until their first success"
@@ -110,7 +111,7 @@ def compare(
     if workers is not None:
         check_integer("workers", workers, 1)
     file, watch, failed = results / f"{NAME}.jsonl", watch or ComparisonWatcher(), []
-    records, every = read(file), wanted(seeds, only)
+    records, every = read_lines(file, AlternativeRecord), wanted(seeds, only)
     missing = [one for one in every if not any(one.is_of(record) for record in records)]
     for name in {one.method for one in missing}:
         METHODS[name].check()
