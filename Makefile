@@ -30,6 +30,7 @@ test: $(INSTALLED)
 
 # The code of the short tests is compiled quickly; complete learning runs need code that is fast.
 test-long: $(INSTALLED)
+	@$(BIN)/python -c 'import sb3_contrib' 2>/dev/null || $(BIN)/python -m pip install --quiet --editable '.[baselines]'
 	XLA_FLAGS=--xla_backend_optimization_level=3 $(PYTEST) -m long
 
 # Every call continues from the first unused seed. A case that failed: VFPILCO_CAMPAIGN_SEED=… pytest -m campaign FILE -k …

@@ -33,12 +33,20 @@ if TYPE_CHECKING:
     from vfpilco.policy.base import BoundPolicy, Policy, PolicyInputs
     from vfpilco.policy.learned import LearnedPolicy
     from vfpilco.policy.mlp import MLP
-    from vfpilco.policy.rbf import RBF, LinearRBF
+    from vfpilco.policy.rbf import RBF, LinearRBF, PhysicalRBF
     from vfpilco.state.base import Signals, State
     from vfpilco.state.filtered import Filtered, FullState
     from vfpilco.state.filters import Kalman, LowPass
     from vfpilco.state.window import VelocityFree
-    from vfpilco.tasks.exploration import Cosines, Exploration, Feedback, FilteredNoise, RandomPD, TriangularWaves
+    from vfpilco.tasks.exploration import (
+        Cosines,
+        Exploration,
+        Feedback,
+        FilteredNoise,
+        RandomPD,
+        SumOfSines,
+        TriangularWaves,
+    )
     from vfpilco.tasks.machine import Drawing, Features, Input, Machine, Position
     from vfpilco.tasks.plant import Plant
     from vfpilco.tasks.realtime import RealTime
@@ -70,12 +78,15 @@ _PLACES = {
     "policy.base": ("BoundPolicy", "Policy", "PolicyInputs"),
     "policy.learned": ("LearnedPolicy",),
     "policy.mlp": ("MLP",),
-    "policy.rbf": ("RBF", "LinearRBF"),
+    "policy.rbf": ("RBF", "LinearRBF", "PhysicalRBF"),
     "state.base": ("Signals", "State"),
     "state.filtered": ("Filtered", "FullState"),
     "state.filters": ("Kalman", "LowPass"),
     "state.window": ("VelocityFree",),
-    "tasks.exploration": ("Cosines", "Exploration", "Feedback", "FilteredNoise", "RandomPD", "TriangularWaves"),
+    "tasks.exploration": (
+        *("Cosines", "Exploration", "Feedback", "FilteredNoise", "RandomPD"),
+        *("SumOfSines", "TriangularWaves"),
+    ),
     "tasks.machine": ("Drawing", "Features", "Input", "Machine", "Position"),
     "tasks.plant": ("Plant",),
     "tasks.realtime": ("RealTime",),
@@ -121,6 +132,7 @@ __all__ = [
     "NoiseModel",
     "NotStopped",
     "PerPosition",
+    "PhysicalRBF",
     "Plant",
     "PlantError",
     "Policy",
@@ -141,6 +153,7 @@ __all__ = [
     "SimulatedPlant",
     "Start",
     "State",
+    "SumOfSines",
     "Task",
     "TimingJitter",
     "TooRisky",

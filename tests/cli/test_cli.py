@@ -28,7 +28,7 @@ def test_tasks_and_version(capsys):
     assert main(["tasks"]) == 0
     listed = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
     assert listed["cartpole"].startswith("swing a pole up")
-    assert listed.keys() == {"ballplate", "cartpole", "furuta", "ur5"}
+    assert listed.keys() == {"ballplate", "ballplate-rough", "cartpole", "furuta", "ur5"}
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"vfpilco {vfpilco.__version__}\n"
 

@@ -15,12 +15,13 @@ from vfpilco.model.prior_mean import ConstantVelocity, ZeroMean
 from vfpilco.policy.base import PolicyInputs
 from vfpilco.policy.limits import InputLimits, Slew
 from vfpilco.policy.mlp import MLP
-from vfpilco.policy.rbf import RBF, LinearRBF
+from vfpilco.policy.rbf import RBF, LinearRBF, PhysicalRBF
 from vfpilco.rollout.settings import OptimiserSettings
 from vfpilco.state.base import Signals
 from vfpilco.state.filtered import Filtered, FullState
 from vfpilco.state.filters import Kalman, LowPass
 from vfpilco.state.window import VelocityFree
+from vfpilco.tasks.exploration import Cosines, FilteredNoise, RandomPD, SumOfSines, TriangularWaves
 from vfpilco.tasks.sensors import GaussianNoise, PerPosition, Quantised, Sensor, TimingJitter
 from vfpilco.trials.settings import CLASSES, ModelSettings, Settings
 
@@ -29,6 +30,7 @@ INPUTS = PolicyInputs((1.0, 0.5), (10.0,), (True, True), ((-1.0, 2.0),))
 COMPONENTS = [
     SE(),
     SE(on=("angles", "rates")),
+    SE(signal=0.5),
     Poly(3, on=("inputs",)),
     Linear(),
     SE() * Poly(1, on=("rates", "inputs")),
@@ -49,6 +51,7 @@ COMPONENTS = [
     SIGNALS,
     RBF(30),
     RBF(30).bind(INPUTS),
+    PhysicalRBF(30).bind(INPUTS),
     LinearRBF().bind(INPUTS),
     MLP(7),
     INPUTS,
@@ -57,10 +60,16 @@ COMPONENTS = [
     Quantised((1e-3, 0.0)),
     PerPosition((Quantised((1e-3,)), GaussianNoise((2e-3,)))),
     TimingJitter(Quantised((1e-3, 0.0)), 0.03, (True, False)),
+    Cosines(),
+    FilteredNoise(cutoff=2.0),
+    RandomPD(((0.0,), (1.0,))),
+    SumOfSines(5, (0.2, 1.0)),
+    TriangularWaves(),
     OptimiserSettings(particles=40, precision="float64"),
     InputLimits(0.5, 0.1),
     ModelSettings(SE(), ZeroMean(), WhiteNoise(), 0),
     Settings(),
+    Settings().replace(exploration=SumOfSines(), first_share=1.0),
     Settings().replace(state=Filtered(), kernel=SE(), policy=MLP(5), sensor=GaussianNoise((1e-3,)), steps=7),
 ]
 

@@ -25,6 +25,7 @@ from vfpilco.state.filtered import Filtered, FullState
 from vfpilco.state.filters import Kalman
 from vfpilco.state.window import VelocityFree
 from vfpilco.storage.runfolder import RunFolder
+from vfpilco.studies.alternatives.by_hand import PlateRegulator
 from vfpilco.tasks.machine import Command
 from vfpilco.tasks.sensors import Quantised
 from vfpilco.trials.execute import execute, trimmed
@@ -65,17 +66,9 @@ def plan(task, **changes) -> Plan:
     return Plan(task, Settings().replace(**task.settings, **changes))
 
 
-def regulator():
-    """A hand-made controller: tilts the plate for a damped return, as fast as the motors may turn."""
-    last = None
-
-    def control(q: np.ndarray) -> np.ndarray:
-        nonlocal last
-        velocity = (q[:2] - (q[:2] if last is None else last)) / SAMPLING_TIME
-        last = q[:2].copy()
-        return np.clip(-4.0 * q[:2] - 2.4 * velocity - q[2:], -LIMIT, LIMIT)
-
-    return control
+def regulator() -> PlateRegulator:
+    """A controller made by hand."""
+    return PlateRegulator(vfpilco.task("ballplate"))
 
 
 def outwards(q: np.ndarray) -> np.ndarray:

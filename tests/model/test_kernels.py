@@ -273,3 +273,22 @@ def test_a_model_with_a_users_kernel_can_be_fitted_and_saved():
         from_arrays(*saved)
     again = from_arrays(*saved, {"PlainSE": PlainSE})
     np.testing.assert_array_equal(again.predict(x)[0], plain.predict(x)[0])
+
+
+def test_a_signal_that_is_given_is_not_fitted_whatever_the_unit_of_the_targets():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 2))
+    y = np.stack([0.03 * np.sin(x[:, 0]), 5 * np.cos(x[:, 1])], axis=1) + 1e-3 * rng.normal(size=(40, 2))
+    data, kernel = TrainingSet(x, y, np.zeros_like(y)), SE(signal=0.5)
+    first = fit(data, kernel=kernel)
+    again = fit(TrainingSet(x[:30], y[:30], np.zeros((30, 2))), kernel=kernel, previous=first)
+    for model in (first, again):
+        signal = np.exp(model.hyperparameters.kernel["log_scale"]) * np.asarray(model.posterior.y_scale)
+        np.testing.assert_allclose(signal, 0.5)
+        assert np.all(np.abs(model.predict(x[:5])[0] - y[:5]) < 0.02)
+    assert not np.allclose(np.exp(fit(data).hyperparameters.kernel["log_scale"]) * y.std(0), 0.5, rtol=0.01)
+    assert repr(kernel) == "SE(signal=0.5)"
+    assert eval(repr(SE(on=("rates",), signal=2.0))) == SE(on=("rates",), signal=2.0)
+    assert to_text(kernel) is None
+    restored = from_arrays(*to_arrays(first))
+    assert restored.kernel == kernel

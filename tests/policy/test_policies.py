@@ -11,7 +11,7 @@ from vfpilco.policy.base import BoundPolicy, PolicyInputs
 from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.policy.limits import Slew
 from vfpilco.policy.mlp import MLP
-from vfpilco.policy.rbf import RBF, LinearRBF
+from vfpilco.policy.rbf import RBF, LinearRBF, PhysicalRBF
 from vfpilco.state.base import Signals
 from vfpilco.state.window import VelocityFree
 
@@ -364,3 +364,17 @@ def test_a_policy_that_is_not_bound_to_a_machine_says_so():
 def test_a_policy_of_impossible_size_is_rejected(make, size):
     with pytest.raises(UserError, match=f"must be an integer of at least 1, got {size!r}"):
         make(size)
+
+
+def test_a_policy_in_physical_units_ignores_those_of_the_exploration():
+    policy = PhysicalRBF(400).bind(INPUTS)
+    params = policy.init(jax.random.key(0))
+    free = params["centers"][:, [0, 3, 4, 5, 6]]
+    assert 3.0 < np.abs(free).max() < np.pi
+    np.testing.assert_allclose(np.hypot(*params["centers"][:, 1:3].T), 1)
+    plain = RBF(400).bind(PolicyInputs((1.0,) * len(SCALE), LIMITS, CIRCLE))
+    x = inputs(6)
+    np.testing.assert_array_equal(policy(params, x), plain(params, x))
+    assert not np.allclose(policy(params, x), RBF(400).bind(INPUTS)(params, x))
+    (basis,) = policy.layers(params)[0]
+    np.testing.assert_array_equal(basis.scale, 1)

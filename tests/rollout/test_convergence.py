@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vfpilco.rollout.convergence import WINDOW, converged
+from vfpilco.rollout.convergence import PATIENCE, WINDOW, converged, stalled
 
 M, CHUNK = 400, 25
 RNG = np.random.default_rng(0)
@@ -52,3 +52,30 @@ def test_costs_that_were_not_finite_say_nothing(bad):
     costs = falling(0.0, 0.0)
     costs[0, 3] = bad
     assert not converged(costs, CHUNK, 0.05)
+
+
+# -- the rule of MC-PILCO's authors ------------------------------------------------------------------------------
+
+
+def noisy(*drifts: float) -> np.ndarray:
+    """Costs with noise of 1 that fall by so much a step, for as many steps as the rule needs."""
+    fallen = np.cumsum(np.repeat(drifts, PATIENCE))
+    return 50 - fallen + np.random.default_rng(0).normal(size=len(fallen))
+
+
+def test_a_cost_that_drifts_beside_its_noise_has_not_stalled():
+    assert not stalled(noisy(0.2, 0.2, 0.2), 0)
+    assert stalled(noisy(0.2, 0.2, 0.0, 0.0, 0.0, 0.0), 0)
+
+
+def test_a_later_phase_waits_for_a_smaller_drift():
+    """The change of such a cost has a standard deviation of √2: a drift of 0.07 is 0.05 of it."""
+    slow = noisy(*[0.07] * 6)
+    assert stalled(slow, 0)
+    assert not stalled(slow, 1)
+
+
+def test_a_cost_has_to_stand_still_for_a_while():
+    assert not stalled(noisy(0.0)[:PATIENCE], 0)
+    assert stalled(noisy(0.0, 0.0)[: PATIENCE + 50], 0)
+    assert not stalled(np.r_[noisy(0.0, 0.0), noisy(0.0)[: PATIENCE // 2] - 30], 0)

@@ -153,3 +153,13 @@ def test_a_policy_to_start_from_is_kept_if_nothing_better_is_found(known, chunks
     found = optimisation.run(Notes())
     assert found.expected_cost == 2.0
     assert same(found.params, given)
+
+
+def test_with_the_rule_of_the_authors_a_phase_ends_when_the_cost_stalls(known, chunks_of_two, monkeypatch):
+    monkeypatch.setattr(optimise, "stalled", lambda costs, phase: len(costs) >= (2, 6, 99)[phase])
+    simulator, posterior, settings, key = known
+    drifting = dataclasses.replace(settings, stop_rule="drift", steps=12)
+    states = []
+    found = Scripted(simulator, posterior, drifting, key, script=(5.0,)).run(Notes(), checkpoint=states.append)
+    assert [state.phase for state in states] == [0, 1, 1, 1, 2, 2]
+    assert len(found.costs) == 12

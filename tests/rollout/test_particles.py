@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import kstest
 
 from vfpilco.common.random import JaxRandom
-from vfpilco.policy.base import PolicyInputs
+from vfpilco.policy.base import BoundPolicy, PolicyInputs
 from vfpilco.policy.mlp import MLP
 from vfpilco.policy.rbf import RBF
 from vfpilco.rollout import gradient as gradients
@@ -340,3 +340,25 @@ def test_a_sensor_with_a_memory_is_simulated_sample_by_sample(simulator, model):
     np.testing.assert_array_equal(seen[0], q[0])
     np.testing.assert_array_equal(seen[1:], q[:-2])
     assert np.ptp(q) > 1e-3
+
+
+@dataclass(frozen=True)
+class MaskShown(BoundPolicy):
+    """A policy whose input is what is dropped."""
+
+    def __call__(self, params, x, keep=None):
+        return keep
+
+    def dropout(self, key, particles, rate, dtype):
+        return jax.random.uniform(key, (particles, 1), dtype)
+
+
+def test_dropout_is_drawn_once_per_rollout_or_anew_at_every_step(simulator, model):
+    shown = replace(simulator, policy=MaskShown().bind(INPUTS))
+    once, anew = (
+        np.asarray(rollout(replace(shown, redraw_dropout=redraw), model, params={}, dropout=0.25).u)[..., 0]
+        for redraw in (False, True)
+    )
+    assert np.all(once == once[0])
+    assert len(np.unique(once[0])) == PARTICLES
+    assert len(np.unique(anew)) == HORIZON * PARTICLES

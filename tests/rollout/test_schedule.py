@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+from vfpilco.common.errors import UserError
 from vfpilco.model.kernels import SE
 from vfpilco.model.posterior import Posterior
 from vfpilco.policy.base import PolicyInputs
@@ -13,7 +14,7 @@ from vfpilco.policy.rbf import RBF
 from vfpilco.rollout.optimise import Optimisation
 from vfpilco.rollout.particles import Simulator
 from vfpilco.rollout.race import Start
-from vfpilco.rollout.schedule import CHUNK_STEPS, chunk_size, phases
+from vfpilco.rollout.schedule import CHUNK_STEPS, chunk_size, phases, steps_left
 from vfpilco.rollout.settings import OptimiserSettings
 
 
@@ -82,3 +83,26 @@ def test_an_optimisation_continues_from_the_policy_before_unless_it_is_redrawn(s
     redrawn = [optimised.start(redraw=1).adam.params for optimised in (fresh, warm)]
     for name in before:
         np.testing.assert_array_equal(redrawn[0][name], redrawn[1][name])
+
+
+def test_with_the_rule_of_the_authors_a_phase_may_take_all_steps_that_are_left():
+    settings = OptimiserSettings(steps=600, stop_rule="drift")
+    planned = phases(settings, settled=True)
+    assert [phase.rate for phase in planned] == pytest.approx([0.01, 0.005, 0.0025])
+    assert steps_left(settings, planned[1], 100, 350) == 150
+    assert steps_left(OptimiserSettings(steps=600), planned[1], 100, 350) == 50
+
+
+def test_the_first_trial_may_have_another_number_of_steps():
+    settings = OptimiserSettings(steps=4000, first_steps=2000)
+    assert [settings.for_trial(trial).steps for trial in (1, 2, 3)] == [2000, 4000, 4000]
+    assert OptimiserSettings(steps=4000).for_trial(1).steps == 4000
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"), [({"stop_rule": "never"}, "stop_rule"), ({"dropout_draw": "trial"}, "dropout_draw")]
+)
+@pytest.mark.usefixtures("as_users_run_it")
+def test_unknown_rules_are_refused(wrong, message):
+    with pytest.raises(UserError, match=message):
+        OptimiserSettings(**wrong)

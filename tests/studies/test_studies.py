@@ -170,10 +170,26 @@ def test_the_arms_study_shows_errors_trial_by_trial(tmp_path):
 # -- the paper's experiments -------------------------------------------------------------------------------------
 
 
-def test_the_studies_are_those_of_the_paper_and_the_shelf(capsys):
+def test_the_studies_are_those_of_the_paper_and_others(capsys):
     assert main(["reproduce", "--list"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed] == list(STUDIES) == [*COMMITTED, "shelf"]
+    assert [line.split()[0] for line in listed] == [*STUDIES, "alternatives"]
+    assert STUDIES.keys() == {*COMMITTED, "cartpole-pms", "ballplate-rough", "shelf"}
+
+
+def test_the_rows_of_mc_pilco4pms_have_one_choice_of_its_authors_each_and_then_all():
+    rows = {c.name: dict(c.settings) for c in cartpole.PMS_SETUP.configurations}
+    memory = {c.name: cartpole.MEMORY.settings(c) for c in cartpole.MEMORY.configurations}
+    assert cartpole.PMS_SETUP.settings(cartpole.PMS_SETUP.configurations[0]) == memory["pms"]
+    assert list(rows) == ["pms", *cartpole.AUTHORS, "authors"]
+    together = dict(rows["pms"])
+    for name, choice in cartpole.AUTHORS.items():
+        assert rows[name] == {**rows["pms"], **choice} != rows["pms"]
+        together |= choice
+    assert rows["authors"] == together
+    assert len(together) == len(rows["pms"]) + sum(
+        len(c.keys() - rows["pms"].keys()) for c in cartpole.AUTHORS.values()
+    )
 
 
 def test_the_configurations_are_those_of_the_paper():

@@ -5,7 +5,15 @@ import pytest
 from scipy.signal import welch
 from scipy.stats import norm
 
-from vfpilco.tasks.exploration import Cosines, Exploration, Feedback, FilteredNoise, RandomPD, TriangularWaves
+from vfpilco.tasks.exploration import (
+    Cosines,
+    Exploration,
+    Feedback,
+    FilteredNoise,
+    RandomPD,
+    SumOfSines,
+    TriangularWaves,
+)
 
 TS = 1 / 30
 
@@ -50,7 +58,7 @@ def test_the_seed_fixes_the_inputs():
     assert np.all(signal(5) != signal(6))
 
 
-@pytest.mark.parametrize("exploration", [FilteredNoise(), Cosines(), TriangularWaves()])
+@pytest.mark.parametrize("exploration", [FilteredNoise(), Cosines(), SumOfSines(), TriangularWaves()])
 def test_explorations_have_the_right_shape_and_stay_within_the_limits(exploration):
     assert isinstance(exploration, Exploration)
     assert not isinstance(exploration, Feedback)
@@ -83,3 +91,15 @@ def test_a_random_pd_controller_follows_its_reference_within_the_limits():
     assert control(np.array([0.0]))[0] == 0
     assert control(np.array([0.5]))[0] == pytest.approx(2 * 0.5 - 0.1 * 1.0)
     assert control(np.array([2.0]))[0] == -1.5
+
+
+def test_sines_have_random_phases_and_the_given_frequencies_and_are_not_clipped():
+    rng, limits = np.random.default_rng(4), np.array([10.0])
+    u = np.concatenate([SumOfSines().inputs(rng, 90, TS, limits) for _ in range(500)])
+    np.testing.assert_allclose(u.std(), 10 / np.sqrt(2 * 10), rtol=0.05)  # ten sines of amplitude 1
+    one = SumOfSines(1, (0.5, 0.5)).inputs(np.random.default_rng(0), 3000, TS, limits)[:, 0]
+    f, power = welch(one, fs=30, nperseg=3000)
+    assert f[power.argmax()] == pytest.approx(0.5)
+    assert np.abs(one).max() == pytest.approx(10, rel=1e-3)
+    rising = [np.diff(SumOfSines(1, (0.1, 0.2)).inputs(rng, 2, TS, limits)[:, 0])[0] > 0 for _ in range(200)]
+    assert 0.3 < np.mean(rising) < 0.7  # frequencies of either sign

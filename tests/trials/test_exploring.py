@@ -109,3 +109,17 @@ def test_short_explorations_are_repeated_until_there_is_enough_data(task):
 
 def test_at_least_as_many_explorations_are_made_as_the_task_wants(task):
     assert not enough(dataclasses.replace(task, explorations=2), [trial(90)])
+
+
+def test_inputs_may_be_applied_as_they_were_drawn(task):
+    control = Growing(constant, task.machine, task.horizon, first=1.0)
+    turning = [np.array([0.0, 2.0 * FASTEST * t]) for t in range(5)]
+    assert [float(control(q)[0]) for q in turning] == [10.0] * 5
+
+
+def test_an_exploration_that_is_given_replaces_that_of_the_task(task):
+    plan = Plan(task, Settings().replace(exploration=vfpilco.SumOfSines(), first_share=1.0), seed=3)
+    expected = vfpilco.SumOfSines().inputs(np.random.default_rng([3, 0]), 90, 1 / 30, np.array([10.0]))
+    control = explorer(plan.task, 3, 0, plan.settings.limits.first_share)
+    np.testing.assert_array_equal([control(np.zeros(2)) for _ in range(90)], expected)
+    assert Plan(task, Settings()).task is task

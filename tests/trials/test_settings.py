@@ -17,6 +17,7 @@ from vfpilco.rollout.settings import OptimiserSettings
 from vfpilco.state.filtered import Filtered, FullState
 from vfpilco.state.filters import Kalman
 from vfpilco.state.window import VelocityFree
+from vfpilco.tasks.exploration import SumOfSines
 from vfpilco.tasks.sensors import GaussianNoise, PerPosition, Quantised, TimingJitter
 from vfpilco.trials.settings import ModelSettings, Settings
 
@@ -31,6 +32,7 @@ CHANGED = Settings().replace(
     steps=30,
     gradient_decay=1.0,
     gentle=0.4,
+    exploration=SumOfSines(count=5),
 )
 
 
@@ -125,7 +127,7 @@ def test_flat_settings_are_complete_and_can_be_replaced_by_name():
     flat = CHANGED.flat()
     groups = (ModelSettings, OptimiserSettings, InputLimits)
     names = [f.name for group in groups for f in dataclasses.fields(group)]
-    assert sorted(flat) == sorted([*names, "state", "policy", "sensor"])
+    assert sorted(flat) == sorted([*names, "state", "policy", "sensor", "exploration"])
     assert flat["steps"] == 30
     assert flat["kernel"] == CHANGED.model.kernel
     assert Settings().replace(**flat) == CHANGED

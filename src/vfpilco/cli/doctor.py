@@ -22,6 +22,7 @@ PARTS = {
     "logs": ("pyarrow", "logs in Parquet, MCAP and MATLAB 7.3"),
     "onnx": ("onnx", "export to ONNX"),
     "ray": ("ray", "studies on a cluster"),
+    "baselines": ("stable-baselines3", "SAC and TQC in reproduce alternatives"),
     "tensorboard": ("tensorboardX", "learn --tensorboard"),
 }
 """The extras of the package: what each installs, and what it is for."""

@@ -26,7 +26,7 @@ SHORT: dict[str, tuple[str, ...]] = {
 REST: dict[str, tuple[str, ...]] = {
     "model": ("m_q", "m_u", "policy_m_u", "encoding", "kernel", "prior_mean", "noise", "inducing", "sensor", "jitter"),
     "policy": ("policy", "basis_functions"),
-    "inputs": ("slew",),
+    "inputs": ("slew", "first_share"),
     "optimiser": tuple(f.name for f in dataclasses.fields(OptimiserSettings) if f.name not in SHORT["run"]),
     "baselines": ("method", "online", "offline", "cutoff", "acceleration"),
     "more output": ("tensorboard",),

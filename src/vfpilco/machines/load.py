@@ -14,7 +14,8 @@ from vfpilco.tasks.task import Task
 
 def names() -> list[str]:
     """The names of all built-in tasks."""
-    return sorted(module.name for module in pkgutil.iter_modules(machines.__path__) if module.ispkg)
+    folders = (module.name for module in pkgutil.iter_modules(machines.__path__) if module.ispkg)
+    return sorted(folder.replace("_", "-") for folder in folders)
 
 
 def load(name: str | Path) -> Task:
@@ -39,7 +40,7 @@ def load(name: str | Path) -> Task:
         if file.names_task(f"{name}.py"):
             raise UserError(f"There is no built-in task called {name!r}: did you mean the file {name}.py?")
         raise unknown("task", name, names())
-    return importlib.import_module(f"{machines.__name__}.{name}.task").task()
+    return importlib.import_module(f"{machines.__name__}.{name.replace('-', '_')}.task").task()
 
 
 def as_task(task: Task | str | Path) -> Task:

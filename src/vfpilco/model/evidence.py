@@ -121,9 +121,12 @@ def penalty_and_gradient(theta: Hyperparameters, hyperprior: Hyperprior) -> tupl
     return 0.5 * sum(float((leaf**2).sum()) for leaf in jax.tree.leaves(off)), pull
 
 
-def initial(kernel: Kernel, x: np.ndarray, kinds: tuple[str, ...]) -> Hyperprior:
-    """Hyperparameters that suit the spread of the data, with noise a tenth of the signal, and how far they may go."""
+def initial(kernel: Kernel, x: np.ndarray, kinds: tuple[str, ...], unit: float = 1.0) -> Hyperprior:
+    """Hyperparameters that suit the spread of the data, with noise a tenth of the signal, and how far they may go.
+
+    `unit` is that of the targets, which have unit variance.
+    """
     spread = np.maximum(x.std(0), 1e-3 * np.maximum(np.abs(x).max(0), 1e-6))
-    centre, width = kernel.hyperprior(GPInputs(kinds, spread, np.hypot(spread, x.mean(0))))
+    centre, width = kernel.hyperprior(GPInputs(kinds, spread, np.hypot(spread, x.mean(0)), unit))
     noise = np.array(np.log(0.1)), np.array(NOISE_STD)
     return Hyperprior(Hyperparameters(centre, noise[0]), Hyperparameters(width, noise[1]))  # pyright: ignore

@@ -21,7 +21,7 @@ from vfpilco.model.conditioning import Prior, condition
 from vfpilco.model.dynamics import TrainingSet
 from vfpilco.model.evidence import Hyperparameters, initial, loss_and_gradient, noise_covariances
 from vfpilco.model.inducing import size_of, sufficient
-from vfpilco.model.kernels import SE, Kernel
+from vfpilco.model.kernels import SE, Hyperprior, Kernel
 from vfpilco.model.maximise import FitResult, maximise
 from vfpilco.model.model import Model
 from vfpilco.model.posterior import Posterior, joint
@@ -55,12 +55,19 @@ class Evidence:
     """The noise is at least that, in units of the targets."""
     covariance: np.ndarray | None = None
     """Of the noise, by its diagonals; None if it is white."""
+    unit: float = 1.0
+    """The unit of the targets."""
+
+    @property
+    def hyperprior(self) -> Hyperprior:
+        """Where its hyperparameters start, and how far they may go."""
+        return jax.tree.map(jnp.asarray, initial(self.kernel, self.x, self.kinds, self.unit))
 
     def maximise(self, start: Hyperparameters | None = None, steps: int = 200) -> FitResult:
         """Maximise the evidence by L-BFGS, from `start` (or the hyperprior's centre), in at most `steps` steps."""
         x = jnp.asarray(np.pad(self.x, ((0, self.rows - len(self.y)), (0, 0))))
         covariance = None if self.covariance is None else banded.dense(self.covariance)
-        hyperprior = initial(self.kernel, self.x, self.kinds)
+        hyperprior = self.hyperprior
         return maximise(
             lambda theta: loss_and_gradient(self.kernel, theta, hyperprior, x, self.y, covariance),
             hyperprior,
@@ -72,11 +79,12 @@ class Evidence:
     def at(self, rows: np.ndarray, padding: int) -> Evidence:
         """Some of the data, with the noise they share, padded to another size."""
         covariance = None if self.covariance is None else banded.select(self.covariance, rows)
-        return Evidence(self.kernel, self.kinds, self.x[rows], self.y[rows], padding, self.least_noise, covariance)
+        x, y = self.x[rows], self.y[rows]
+        return dataclasses.replace(self, x=x, y=y, rows=padding, covariance=covariance)
 
     def maximise_bound(self, start: Hyperparameters) -> FitResult:
         """Maximise a bound of the evidence by L-BFGS, on inducing points that are chosen at `start`."""
-        hyperprior = initial(self.kernel, self.x, self.kinds)
+        hyperprior = self.hyperprior
         targets = Targets.of(self.y, self.covariance)
         bound = Bound(self.kernel, self.x, targets, self._inducing(start, targets), hyperprior)
         return maximise(
@@ -137,7 +145,10 @@ def fit(
     y_scale = np.maximum(target.std(0), 1e-9)
     least = np.zeros_like(y_scale) if least_noise is None else np.asarray(least_noise) / y_scale
     y = (target / y_scale).T
-    evidences = [Evidence(kernel, kinds, data.x, y[j], data.rows, least[j], c) for j, c in enumerate(covariances)]
+    evidences = [
+        Evidence(kernel, kinds, data.x, y[j], data.rows, least[j], c, float(y_scale[j]))
+        for j, c in enumerate(covariances)
+    ]
     warm = [None if previous is None else _rescaled(previous, j, scale) for j, scale in enumerate(y_scale)]
     if previous is not None and _same_data(previous, kernel, kinds, len(data.x), y_scale):
         best = _results(previous)

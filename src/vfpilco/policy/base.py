@@ -89,7 +89,7 @@ class Policy(Protocol):
         ...
 
     def dropout(self, key: Array, particles: int, rate: Any, dtype: Any) -> Array | None:
-        """One dropout mask per particle, kept for a complete rollout; None if the policy has no dropout."""
+        """One dropout mask per particle, for a complete rollout or for a step of it; None if there is no dropout."""
         ...
 
     def learning_rates(self, params: Params, limits: np.ndarray, errors: np.ndarray | None) -> Params:

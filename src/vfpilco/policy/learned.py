@@ -20,7 +20,7 @@ from vfpilco.policy.base import BoundPolicy, Params, Policy, PolicyInputs
 from vfpilco.policy.format3 import policy_of_format_3
 from vfpilco.policy.limits import Slew
 from vfpilco.policy.mlp import MLP
-from vfpilco.policy.rbf import RBF, LinearRBF
+from vfpilco.policy.rbf import RBF, LinearRBF, PhysicalRBF
 from vfpilco.state.base import Signals, State
 from vfpilco.state.filtered import Filtered, FullState
 from vfpilco.state.filters import Kalman, LowPass
@@ -28,7 +28,10 @@ from vfpilco.state.window import VelocityFree
 
 COMPONENTS: dict[str, type] = {
     cls.__name__: cls
-    for cls in (RBF, LinearRBF, MLP, PolicyInputs, VelocityFree, Filtered, FullState, LowPass, Kalman, Signals, Slew)
+    for cls in (
+        *(RBF, LinearRBF, PhysicalRBF, MLP, PolicyInputs, VelocityFree, Filtered, FullState),
+        *(LowPass, Kalman, Signals, Slew),
+    )
 }
 """The classes that a policy file may name."""
 

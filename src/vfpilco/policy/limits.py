@@ -47,12 +47,17 @@ class InputLimits:
     max_risk: float = 1.0
     """A policy whose predicted risk of leaving a safe range is higher than this, such as 0.05, is not executed; 1:
     all are."""
+    first_share: float = 0.2
+    """Fraction of its inputs that an exploration begins with; it grows while the machine stays calm. 1: inputs are as
+    they were drawn."""
 
     def __post_init__(self) -> None:
         check_number("abort_outside", self.abort_outside, 0.5, 1, "0.999 is typical, 1 never stops")
         check_number("max_risk", self.max_risk, 0, 1, "0.05 is typical, with 1 every policy is executed")
         if not (isinstance(self.gentle, numbers.Real) and 0 < self.gentle <= 1):
             raise UserError(f"gentle must be more than 0 and at most 1 (the full limits), got {self.gentle!r}.")
+        if not (isinstance(self.first_share, numbers.Real) and 0 < self.first_share <= 1):
+            raise UserError(f"first_share must be more than 0 and at most 1 (as drawn), got {self.first_share!r}.")
         if not (isinstance(self.slew, numbers.Real) and 0 <= self.slew <= 2):
             raise UserError(
                 f"slew must be between 0 (no limit) and 2 (from one limit to the other), got {self.slew!r}."

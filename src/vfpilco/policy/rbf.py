@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +12,15 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from vfpilco.common.checks import check_integer
-from vfpilco.policy.base import BoundPolicy, Params, squash
+from vfpilco.policy.base import BoundPolicy, Params, PolicyInputs, squash
 from vfpilco.policy.layers import Basis, Chains, Dense
 
 WEIGHT_RATE = 0.1
 """Learning rate of a weight, relative to that of a gain."""
 MOST = 100_000
 """The most basis functions."""
+WITHIN = 2.0
+"""How far from zero centers start, in units of the inputs."""
 FASTEST = 10.0
 """The largest multiplier of the learning rate of gains."""
 
@@ -41,12 +44,17 @@ class RBF(BoundPolicy):
         n, d_x, d_u = self.basis_functions, len(self.inputs.scale), len(self.inputs.limits)
         return {"centers": (n, d_x), "log_lengthscales": (d_x,), "weights": (n, d_u)}
 
+    @property
+    def within(self) -> float:
+        """How far from zero centers start, in units of the inputs."""
+        return WITHIN
+
     def init(self, key: Array) -> Params:
         """Centers uniform over the scaled inputs (angles on the circle), unit lengthscales, weights u_max·U(-½, ½)."""
         k_centers, k_angles, k_weights = jax.random.split(key, 3)
         inputs, n = self.inputs, self.basis_functions
         d = len(inputs.scale)
-        centers = np.array(jax.random.uniform(k_centers, (n, d), minval=-2.0, maxval=2.0))
+        centers = np.array(jax.random.uniform(k_centers, (n, d), minval=-self.within, maxval=self.within))
         angles = np.array(jax.random.uniform(k_angles, (n, d), minval=-np.pi, maxval=np.pi))
         on_circle = np.flatnonzero(inputs.circle)
         turns = inputs.turns or ((-np.pi, np.pi),) * (len(on_circle) // 2)
@@ -87,6 +95,27 @@ class RBF(BoundPolicy):
     def layers(self, params: Params) -> Chains:
         inverse = np.exp(-params["log_lengthscales"])
         return [[Basis(inverse / np.asarray(self.inputs.scale), params["centers"] * inverse, params["weights"])]]
+
+
+@dataclass(frozen=True)
+class PhysicalRBF(RBF):
+    """An RBF network on x* in physical units (m, m/s, rad/s) whose centers start uniform in ±π: as MC-PILCO begins.
+
+    It suits states with velocities; position differences are some 30 times smaller than the lengthscales of 1.
+
+    Example:
+        >>> PhysicalRBF(200)
+        PhysicalRBF(basis_functions=200)
+    """
+
+    @property
+    def within(self) -> float:
+        """How far from zero centers start."""
+        return float(np.pi)
+
+    def bind(self, inputs: PolicyInputs) -> PhysicalRBF:
+        """The same policy for a machine, whose inputs it takes in their own units."""
+        return super().bind(dataclasses.replace(inputs, scale=(1.0,) * len(inputs.scale)))
 
 
 @dataclass(frozen=True)

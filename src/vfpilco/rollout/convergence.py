@@ -4,11 +4,36 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
+from scipy.signal import lfilter
 
 WINDOW = 50
 """Gradient steps whose gain is tested."""
+SMOOTHING = 0.99
+"""What is kept from step to step of the running mean and variance of the cost change."""
+DRIFT, PATIENCE = 0.08, 200
+"""A cost stands still if the ratio of the two stays below this in the first phase, for so many steps."""
 CERTAIN = 2.0
 """A gain is significant if it is more than so many times its standard error."""
+
+
+def stalled(costs: Float[np.ndarray, "steps"], phase: int) -> bool:
+    """Whether the cost has hardly drifted beside its noise for `PATIENCE` steps: the rule of MC-PILCO's authors.
+
+    With the running mean m and variance v of the change δ of the cost from step to step, m ← 0.99 m + 0.01 δ and
+    v ← 0.99 v + 0.01 (δ - m)², the ratio |m| / √v has to stay below 0.08, halved from phase to phase.
+
+    Args:
+        costs: The cost at every gradient step of the phase.
+        phase: Which one it is, from 0.
+    """
+    if len(costs) <= PATIENCE:
+        return False
+    change = np.diff(np.asarray(costs, dtype=float))
+    smooth = [1 - SMOOTHING], [1.0, -SMOOTHING]
+    mean = lfilter(*smooth, change)
+    variance = lfilter(*smooth, (change - mean) ** 2)
+    drift = np.abs(mean[-PATIENCE:]) / np.sqrt(np.maximum(variance[-PATIENCE:], 1e-300))
+    return bool(np.all(drift < DRIFT * 0.5**phase))
 
 
 def converged(costs: Float[np.ndarray, "evaluations M"], steps: int, tolerance: float) -> bool:

@@ -21,11 +21,11 @@ from vfpilco.data.watcher import Watcher
 from vfpilco.model.posterior import Posterior
 from vfpilco.policy.base import Params
 from vfpilco.rollout.constraint import FIRST, GROWTH, MOST
-from vfpilco.rollout.convergence import converged
+from vfpilco.rollout.convergence import converged, stalled
 from vfpilco.rollout.gradient import AdamState, Objective, Sampling, begin, gradient_steps, replicate
 from vfpilco.rollout.particles import Rollout, Simulator, simulate
 from vfpilco.rollout.race import DECAYS, SHARE, Runner, Start, race
-from vfpilco.rollout.schedule import Phase, chunk_size, phases
+from vfpilco.rollout.schedule import Phase, chunk_size, phases, steps_left
 from vfpilco.rollout.settings import OptimiserSettings
 
 RETRIES = 10
@@ -209,19 +209,32 @@ class Optimisation:
         while now.phase < len(plan) and now.halvings <= MOST_HALVINGS:
             interrupts.check()
             phase, made = plan[now.phase], len(now.costs) - now.begun
-            if made >= phase.steps or converged(now.evaluations, chunk, settings.tolerance):
+            left = steps_left(settings, phase, made, now.begun - self._spent)
+            if left <= 0 or self._has_converged(now, chunk):
                 now = now._replace(phase=now.phase + 1, begun=len(now.costs), evaluations=now.best.costs[None])
                 continue
-            steps = min(chunk, phase.steps - made)
+            steps = min(chunk, left)
             tried = self._continued(now, objective.weighted(now.weight, settings.shards), phase, steps, watch)
             if tried is None:
                 now = self._redrawn(now, watch)
                 continue
             now = self._weighted(tried)
-            planned = sum(past.steps for past in plan[: now.phase]) + made + steps
-            watch.step(planned, settings.steps, float(now.costs[-10:].mean()))
+            past = sum(past.steps for past in plan[: now.phase])
+            past = past if settings.stop_rule == "gain" else now.begun - self._spent
+            watch.step(past + made + steps, settings.steps, float(now.costs[-10:].mean()))
             checkpoint(now)
         return self.result(now)
+
+    @property
+    def _spent(self) -> int:
+        """Gradient steps of the optimisations for the same trial before this one."""
+        return 0 if self.costs is None else len(self.costs)
+
+    def _has_converged(self, now: OptimiserState, chunk: int) -> bool:
+        """Whether the present phase ends early."""
+        if self.settings.stop_rule == "drift":
+            return stalled(now.costs[now.begun :], now.phase)
+        return converged(now.evaluations, chunk, self.settings.tolerance)
 
     def result(self, now: OptimiserState) -> Optimised:
         """The best policy so far."""

@@ -49,6 +49,8 @@ class Simulator:
     """What the square of its change from sample to sample costs."""
     safe: SafeRanges | None = None
     """The safe ranges that particles should not leave during the optimisation."""
+    redraw_dropout: bool = False
+    """Whether dropout is drawn anew at every step, or once for a complete rollout."""
     draws: Draws = field(default_factory=Independent)
     """How particles draw the model's errors."""
 
@@ -102,12 +104,15 @@ class Simulator:
         q0 = self.start.sample(JaxRandom(k_start, dtype), particles)
         noise = sensor.noise(JaxRandom(k_noise, dtype), (self.horizon, *q0.shape))
         gauss = jax.random.normal(k_step, (self.horizon, particles, posterior.joints), dtype)
-        keep = None if dropout is None else self.policy.dropout(k_keep, particles, dropout, dtype)
+        redraw = self.redraw_dropout and dropout is not None
+        fixed = None if dropout is None or redraw else self.policy.dropout(k_keep, particles, dropout, dtype)
+        keys = jax.random.split(k_keep, self.horizon) if redraw else None
         r = None if self.reference is None else jnp.asarray(self.reference, dtype)[:, None, :]
 
         def step(carry: Any, drawn: Any) -> tuple[Any, Any]:
             x, memory, sensing, measured, before, known = decay(carry, gradient_decay)
-            e, z, goal = drawn
+            e, z, goal, k_now = drawn
+            keep = fixed if k_now is None else self.policy.dropout(k_now, particles, dropout, dtype)
             seen = state.policy_input(memory)
             seen = seen if goal is None else jnp.concatenate([seen, goal - measured[:, : q0.shape[1]]], axis=-1)
             u = self.policy(params, seen, keep)
@@ -127,7 +132,7 @@ class Simulator:
         before = None if self.slew is None else jnp.zeros((particles, state.signals.d_u), dtype)
         known = self.draws.begin(posterior, particles, self.horizon)
         first = (rest, state.begin(measured), sensing, measured, before, known)
-        _, (q, u) = jax.lax.scan(step, first, (later, gauss, None if r is None else r[:-1]))
+        _, (q, u) = jax.lax.scan(step, first, (later, gauss, None if r is None else r[:-1], keys))
         q = jnp.concatenate([q0[None], q])
         return Rollout(q, u, self.cost(q) if r is None else self.cost(q, r))
 

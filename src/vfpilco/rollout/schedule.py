@@ -30,7 +30,8 @@ class Phase(NamedTuple):
 def phases(settings: OptimiserSettings, settled: bool = False) -> tuple[Phase, ...]:
     """One half, a quarter and a quarter of the steps, each with smaller steps and less dropout than the one before.
 
-    A policy that is settled, because it has succeeded, needs only the last two.
+    A policy that is settled, because it has succeeded, needs only the last two. With the stop rule "drift" a phase may
+    take all steps that are left, and all are made.
     """
     half, quarter = -(-settings.steps // 2), -(-settings.steps // 4)
     first, last = settings.learning_rate, settings.final_learning_rate
@@ -40,7 +41,19 @@ def phases(settings: OptimiserSettings, settled: bool = False) -> tuple[Phase, .
         Phase(max(settings.steps - half - quarter, 0), last, 0.0),
     )
     needed = tuple(phase for phase in planned if phase.steps)
-    return needed[1:] if settled and len(needed) > 1 else needed
+    return needed[1:] if settled and len(needed) > 1 and settings.stop_rule == "gain" else needed
+
+
+def steps_left(settings: OptimiserSettings, phase: Phase, made: int, made_before: int) -> int:
+    """Gradient steps that a phase may still make.
+
+    Args:
+        settings: How the policy is optimised.
+        phase: The phase.
+        made: The steps that it has made.
+        made_before: The steps of the phases before it.
+    """
+    return settings.steps - made_before - made if settings.stop_rule == "drift" else phase.steps - made
 
 
 def chunk_size(simulator: Simulator, settings: OptimiserSettings) -> int:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from vfpilco.common.checks import check_integer, check_number
 from vfpilco.common.errors import UserError, unknown
 
 PRECISIONS = ("float32", "float64")
+STOP_RULES = ("gain", "drift")
+DROPOUT_DRAWS = ("rollout", "step")
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,12 @@ class OptimiserSettings:
     """Particles simulated per gradient step."""
     steps: int = 400
     """Gradient steps per trial, at most."""
+    first_steps: int = 0
+    """Gradient steps in the first trial, at most; 0: as many as in every other one."""
+    stop_rule: Literal["gain", "drift"] = "gain"
+    """When a phase of the optimisation ends early: when 50 steps gain nothing that matters (`tolerance`), or by the
+    rule of MC-PILCO's authors, when the cost has hardly drifted beside its noise for 200 steps. Then a phase has no
+    number of steps of its own, and every trial begins with the first one."""
     tolerance: float = 0.05
     """A phase of the optimisation ends early when 50 steps lower the expected cost by less than its noise, or by less
     than this fraction of the standard deviation of the cost of a single trial; 0: never."""
@@ -29,6 +37,8 @@ class OptimiserSettings:
     """Adam's last step size."""
     dropout: float = 0.25
     """Fraction of the basis functions that is dropped for each particle."""
+    dropout_draw: Literal["rollout", "step"] = "rollout"
+    """What is dropped is drawn once for a complete rollout, or anew at every time step."""
     gradient_decay: float = 0.0
     """Factor on the gradient per sample that it is propagated back; below 1, costs far ahead count less (not exact); 0:
     the best of several, found by a race of short optimisations."""
@@ -50,6 +60,7 @@ class OptimiserSettings:
     def __post_init__(self) -> None:
         for name in ("particles", "steps", "shards"):
             check_integer(name, getattr(self, name), 1)
+        check_integer("first_steps", self.first_steps, 0)
         if self.particles % self.shards:
             raise UserError(
                 f"shards must divide particles, got {self.shards} and {self.particles}: change one of them."
@@ -71,5 +82,10 @@ class OptimiserSettings:
         check_number("input_penalty", self.input_penalty, 0, float("inf"), "0.01 is typical")
         check_number("input_change_penalty", self.input_change_penalty, 0, float("inf"), "0.01 is typical")
         check_number("risk_bound", self.risk_bound, 0, 1, "0.05 is typical, with 1 safe ranges do not matter")
-        if self.precision not in PRECISIONS:
-            raise unknown("precision", str(self.precision), PRECISIONS)
+        for name, choices in (("precision", PRECISIONS), ("stop_rule", STOP_RULES), ("dropout_draw", DROPOUT_DRAWS)):
+            if getattr(self, name) not in choices:
+                raise unknown(name, str(getattr(self, name)), choices)
+
+    def for_trial(self, trial: int) -> OptimiserSettings:
+        """The settings of one trial."""
+        return replace(self, steps=self.first_steps) if trial == 1 and self.first_steps else self

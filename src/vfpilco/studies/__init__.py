@@ -9,8 +9,8 @@ from vfpilco.studies.base import Study
 STUDIES: dict[str, Study] = {
     study.name: study
     for study in (
-        *(cartpole.MEMORY, cartpole.INPUTS, cartpole.MODEL),
-        *(ur5.CIRCLE, furuta.SWING_UP, ballplate.BALL, shelf.SHELF),
+        *(cartpole.MEMORY, cartpole.INPUTS, cartpole.MODEL, cartpole.PMS_SETUP),
+        *(ur5.CIRCLE, furuta.SWING_UP, ballplate.BALL, ballplate.ROUGH, shelf.SHELF),
     )
 }
 """The studies that can be reproduced, by name."""

@@ -139,3 +139,18 @@ BALL = Study(
     published_runs=10,
     tests=10,
 )
+
+ROUGH = Study(
+    name="ballplate-rough",
+    summary="the same with a late camera that drops images, a plate off level, backlash and uneven friction",
+    task="ballplate-rough",
+    trials=5,
+    configurations=(
+        Configuration("default", {}),
+        Configuration("pms-kalman", {"state": Filtered(Kalman(1.0), Kalman(1.0))}),
+    ),
+    figure=_figure,
+    table=_table,
+    published_runs=10,
+    tests=10,
+)

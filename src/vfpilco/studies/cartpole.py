@@ -11,7 +11,7 @@ import numpy as np
 from vfpilco.model.kernels import SE, Poly
 from vfpilco.model.noise import WhiteNoise
 from vfpilco.model.prior_mean import ZeroMean
-from vfpilco.policy.rbf import RBF
+from vfpilco.policy.rbf import RBF, PhysicalRBF
 from vfpilco.state.filtered import Filtered, FullState
 from vfpilco.state.filters import Kalman
 from vfpilco.state.window import VelocityFree
@@ -21,6 +21,7 @@ from vfpilco.studies.groups import groups
 from vfpilco.studies.records import RunRecord
 from vfpilco.studies.statistics import success_table
 from vfpilco.studies.tables import markdown_table
+from vfpilco.tasks.exploration import SumOfSines
 
 PINNED = {
     "state": VelocityFree(2, 1),
@@ -49,6 +50,21 @@ def _velocity_free(m_q: int, m_u: int, *published: float) -> Configuration:
     return _row(f"vf-mq{m_q}-mu{m_u}", {"state": VelocityFree(m_q, m_u), **PAPER}, *published)
 
 
+PMS = {"state": Filtered(), **PAPER_GPS}
+"""MC-PILCO4PMS with the optimiser and the exploration of all rows."""
+AUTHORS: dict[str, Mapping[str, Any]] = {
+    "sines": {"exploration": SumOfSines(), "first_share": 1.0},
+    "unit-signal": {"kernel": SE(signal=1.0)},
+    "long-exact": {
+        **{"first_steps": 2000, "steps": 4000, "stop_rule": "drift"},
+        **{"gradient_decay": 1.0, "precision": "float64"},
+    },
+    "step-dropout": {"dropout_draw": "step"},
+    "physical-centers": {"policy": PhysicalRBF(200)},
+}
+"""How the authors of MC-PILCO4PMS set it up, one choice each."""
+PMS_RATES = (0.00, 0.14, 0.82, 0.98, 0.96)
+
 MEMORY = Study(
     name="cartpole-memory",
     summary="success and cost with memories of positions and inputs, with filters (PMS) and with true states",
@@ -61,9 +77,27 @@ MEMORY = Study(
         _velocity_free(1, 1, 0.00, 0.08, 0.52, 0.86, 0.96),
         _velocity_free(1, 0, 0.00, 0.14, 0.34, 0.46, 0.56),
         _velocity_free(2, 0, 0.00, 0.10, 0.18, 0.28, 0.52),
-        _row("pms", {"state": Filtered(), **PAPER_GPS}, 0.00, 0.14, 0.82, 0.98, 0.96),
+        _row("pms", PMS, *PMS_RATES),
         _row("pms-kalman", {"state": Filtered(offline=Kalman()), **PAPER_GPS}),
         _row("full-state", {"state": FullState(), **PAPER_GPS}),
+    ),
+    figure=draw_study,
+    table=success_table,
+)
+
+PMS_SETUP = Study(
+    name="cartpole-pms",
+    summary="MC-PILCO4PMS with each of its authors' choices alone, and with all of them",
+    task="cartpole",
+    trials=5,
+    configurations=(
+        _row("pms", PMS, *PMS_RATES),
+        *(_row(name, {**PMS, **choice}, *PMS_RATES) for name, choice in AUTHORS.items()),
+        _row(
+            "authors",
+            {**PMS, **{name: value for choice in AUTHORS.values() for name, value in choice.items()}},
+            *PMS_RATES,
+        ),
     ),
     figure=draw_study,
     table=success_table,

@@ -67,12 +67,26 @@ class Attendance:
             os.close(writing)
 
 
+def pinned(program: list[str], core: int | None) -> list[str]:
+    """The same program pinned to a core, if one is given and that is possible."""
+    if core is None or not hasattr(os, "sched_setaffinity"):
+        return program
+    return [sys.executable, "-c", PINNED, str(core), *program]
+
+
+def free_cores(most: int | None = None) -> queue.SimpleQueue[int]:
+    """The cores of this computer, to be taken and put back; as many as given, each perhaps several times."""
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+    free: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for i in range(len(cores) if most is None else most):
+        free.put(cores[i % len(cores)])
+    return free
+
+
 def run(job: Job, out: Path, core: int | None = None, attendance: Attendance | None = None) -> Outcome:
     """Make a run, or resume it, in a process of its own; pinned to a core, if one is given."""
     program = [sys.executable, "-m", "vfpilco.studies.worker", Order.of(job, out).to_json()]
-    if core is not None and hasattr(os, "sched_setaffinity"):
-        program = [sys.executable, "-c", PINNED, str(core), *program]
-    done = (attendance or Attendance()).execute(program)
+    done = (attendance or Attendance()).execute(pinned(program, core))
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         return Outcome(job, None, lines[-1] if lines else f"exit code {done.returncode}")
@@ -84,10 +98,7 @@ def run(job: Job, out: Path, core: int | None = None, attendance: Attendance | N
 
 def local(jobs: list[Job], out: Path, workers: int | None = None) -> Iterator[Outcome]:
     """Runs in parallel on this computer, each pinned to a core."""
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
-    free: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for i in range(min(workers or len(cores), len(jobs))):
-        free.put(cores[i % len(cores)])
+    free = free_cores(min(workers or free_cores().qsize(), len(jobs)))
 
     def on_a_core(job: Job) -> Outcome:
         core = free.get()

@@ -10,7 +10,7 @@ from typing import Any
 from vfpilco.common.errors import UserError
 from vfpilco.common.files import write_file
 from vfpilco.common.versions import Computer
-from vfpilco.data.records import from_json_types, to_json_types
+from vfpilco.data.records import Record, from_json_types, to_json_types
 from vfpilco.data.results import TrialResult
 
 
@@ -64,6 +64,11 @@ def read(file: Path) -> list[RunRecord]:
     Raises:
         UserError: If it cannot be read, or a line of it is not the record of a run.
     """
+    return read_lines(file, RunRecord)
+
+
+def read_lines(file: Path, cls: type[Record]) -> list[Record]:
+    """The records of a class in a file, a line each, as `read` reads those of runs."""
     try:
         lines = file.read_text().splitlines() if file.exists() else []
     except (OSError, ValueError) as error:
@@ -71,13 +76,13 @@ def read(file: Path) -> list[RunRecord]:
     records = []
     for number, line in enumerate(lines, start=1):
         try:
-            records.append(from_json_types(json.loads(line), RunRecord))
+            records.append(from_json_types(json.loads(line), cls))
         except (ValueError, RecursionError) as error:
             raise UserError(f"{file} is damaged in line {number} ({error}): fix or remove the line.") from error
     return records
 
 
-def append(file: Path, record: RunRecord) -> None:
+def append(file: Path, record: Any) -> None:
     """Add a record to a results file; the lines before it stay the same, byte for byte."""
     before = file.read_bytes() if file.exists() else b""
     separator = b"" if not before or before.endswith(b"\n") else b"\n"

@@ -126,6 +126,31 @@ class Cosines:
 
 
 @dataclass(frozen=True)
+class SumOfSines:
+    """A sum of sines of equal amplitude, with random frequencies of either sign and random phases.
+
+    Together they never exceed the limit, so that nothing is clipped. With its defaults it is how the authors of
+    MC-PILCO4PMS explore the cart-pole.
+
+    Example:
+        >>> SumOfSines().inputs(np.random.default_rng(0), 90, 1 / 30, np.array([10.0])).shape
+        (90, 1)
+    """
+
+    count: int = 10
+    """How many sines are added up; the amplitude of each is the limit divided by that."""
+    frequencies: tuple[float, float] = (0.1, 2.0)
+    """The range of the frequencies, in Hz."""
+
+    def inputs(self, rng: np.random.Generator, steps: int, sampling_time: float, limits: np.ndarray) -> np.ndarray:
+        size = (self.count, len(limits))
+        frequency = rng.uniform(*self.frequencies, size=size) * rng.choice([-1.0, 1.0], size=size)
+        phase = rng.uniform(-np.pi / 2, np.pi / 2, size=size)
+        t = np.arange(steps)[:, None, None] * sampling_time
+        return np.sin(2 * np.pi * frequency * t + phase).sum(1) / self.count * limits
+
+
+@dataclass(frozen=True)
 class TriangularWaves:
     """A noisy triangular wave with random frequency and sign for every input, clipped.
 
@@ -168,6 +193,9 @@ class RandomPD:
     """The range of the proportional gains."""
     k_d: tuple[float, float] = (0.01, 0.2)
     """The range of the derivative gains."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reference", tuple(map(tuple, self.reference)))
 
     def controller(
         self, rng: np.random.Generator, sampling_time: float, limits: np.ndarray

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from vfpilco.data.trial import Trial
+from vfpilco.policy.limits import InputLimits
 from vfpilco.tasks.exploration import Feedback
 from vfpilco.tasks.machine import Machine
 from vfpilco.tasks.task import Task
 
-FIRST, GROWN = 0.2, 0.1
+FIRST, GROWN = InputLimits.first_share, 0.1
 """The share of the inputs that an exploration begins with, and the fraction of a trial after which it is 1."""
 GUARDED = 0.5
 """That fraction on a machine with safe ranges."""
@@ -36,10 +37,10 @@ class Growing:
     its middle part, now and a moment later. On a machine with safe ranges inputs grow more slowly.
     """
 
-    def __init__(self, controller: Controller, machine: Machine, horizon: int) -> None:
-        self.controller, self.share = controller, FIRST
+    def __init__(self, controller: Controller, machine: Machine, horizon: int, first: float = FIRST) -> None:
+        self.controller, self.first, self.share = controller, first, first
         grown = GUARDED if any(p.safe is not None for p in machine.positions) else GROWN
-        self.growth, self.ahead = FIRST ** (-1 / max(grown * horizon, 1)), AHEAD * horizon
+        self.growth, self.ahead = first ** (-1 / max(grown * horizon, 1)), AHEAD * horizon
         self.angles = np.array(machine.angles)
         self.low, self.high = np.array([_middle(p.safe or (-np.inf, np.inf)) for p in machine.positions]).T
         self.last: np.ndarray | None = None
@@ -52,7 +53,7 @@ class Growing:
             calm = np.all(np.abs(moved)[self.angles] < FASTEST)
             for q_t in (positions, positions + self.ahead * moved):
                 calm &= np.all((self.low <= q_t) & (q_t <= self.high))
-            self.share = min(1.0, self.share * self.growth) if calm else max(FIRST, self.share / self.growth**2)
+            self.share = min(1.0, self.share * self.growth) if calm else max(self.first, self.share / self.growth**2)
         self.last = positions.copy()
         return self.share * np.asarray(self.controller(q))
 
@@ -66,10 +67,14 @@ def _middle(safe: tuple[float, float]) -> tuple[float, float]:
     return low + margin, high - margin
 
 
-def explorer(task: Task, seed: int, i: int) -> Controller:
-    """The controller of the i-th exploration; a feedback controller needs no care of ours."""
+def explorer(task: Task, seed: int, i: int, first: float = FIRST) -> Controller:
+    """The controller of the i-th exploration, which begins with a share `first` of its inputs.
+
+    A feedback controller needs no care of ours.
+    """
     controller = task.explorer(seed, i)
-    return controller if isinstance(task.exploration, Feedback) else Growing(controller, task.machine, task.horizon)
+    feedback = isinstance(task.exploration, Feedback)
+    return controller if feedback else Growing(controller, task.machine, task.horizon, first)
 
 
 def cautious_share(task: Task, explored: Sequence[Trial]) -> float:

@@ -91,7 +91,7 @@ class Learner:
         """Apply exploring inputs; the same seed gives the same ones to every method."""
         self.watch.phase(0, "exploring")
         share = self.settings.limits.gentle * cautious_share(self.task, self.result.explored)
-        controller = explorer(self.task, self.plan.seed, i)
+        controller = explorer(self.task, self.plan.seed, i, self.settings.limits.first_share)
         explored = self.on_plant(0, lambda q: share * np.asarray(controller(q)))
         for fault in faults(explored, self.task):
             self.watch.note(f"CHECK THE MEASUREMENTS: {fault}")
@@ -187,7 +187,7 @@ class Learner:
 
     def optimisation(self, trial: int, model: Model) -> Optimisation:
         """The first optimisation of the policy for a trial."""
-        policy, settings = self.policy_of(trial), self.settings.optimiser
+        policy, settings = self.policy_of(trial), self.settings.optimiser.for_trial(trial)
         precision = model.precision(settings.precision)
         if precision != settings.precision:
             self.watch.note(

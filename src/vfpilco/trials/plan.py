@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,6 +42,11 @@ class Plan:
     trials: int = 5
     until_successes: int = 0
     """The run ends earlier, after so many successes in a row; 0: never."""
+
+    def __post_init__(self) -> None:
+        exploration = self.settings.exploration
+        if exploration is not None:
+            object.__setattr__(self, "task", replace(self.task, exploration=exploration))
 
     def ended(self, successes: Sequence[bool]) -> bool:
         """Whether a run whose trials had these successes has come to its end."""
@@ -119,6 +124,7 @@ class Plan:
             penalty=_prices(optimiser.input_penalty, limits),
             change_penalty=_prices(optimiser.input_change_penalty * typical_cost, limits),
             safe=SafeRanges.of(task.machine.positions) if self.risk_bound < 1 and not predicting else None,
+            redraw_dropout=optimiser.dropout_draw == "step",
             draws=OneFunction() if predicting else Independent(),
         )
 

@@ -21,6 +21,15 @@ from vfpilco.policy.rbf import LinearRBF
 from vfpilco.rollout.settings import OptimiserSettings
 from vfpilco.state.base import State
 from vfpilco.state.window import VelocityFree
+from vfpilco.tasks.exploration import (
+    Cosines,
+    Exploration,
+    Feedback,
+    FilteredNoise,
+    RandomPD,
+    SumOfSines,
+    TriangularWaves,
+)
 from vfpilco.tasks.sensors import GaussianNoise, PerPosition, Quantised, Sensor, TimingJitter
 from vfpilco.tasks.task import Task
 
@@ -72,6 +81,8 @@ class Settings:
     """How carefully inputs are used."""
     sensor: Sensor | None = None
     """The sensor that is assumed; the machine's own if None."""
+    exploration: Exploration | Feedback | None = field(default=None, repr=False)
+    """How inputs are chosen before anything is known; as the task says if None."""
 
     def replace(self, **changes: Any) -> Settings:
         """The same settings with some changed, by name: groups, or single settings of any group.
@@ -91,7 +102,7 @@ class Settings:
         """The group that has a single setting of this name."""
         own = {f.name for f in dataclasses.fields(self)}
         # A component of the user's own may have a field of the same name as a setting: it comes last.
-        for group in sorted(own, key=lambda group: (group in ("state", "policy", "sensor"), group)):
+        for group in sorted(own, key=lambda group: (group in ("state", "policy", "sensor", "exploration"), group)):
             part = self._part(group)
             if dataclasses.is_dataclass(part) and name in _public(part):
                 return group
@@ -106,7 +117,8 @@ class Settings:
         """Every single setting by name; components such as kernel and policy are one each."""
         groups = (self.model, self.optimiser, self.limits)
         flat = {name: getattr(group, name) for group in groups for name in _public(group)}
-        return {"state": self.state, **flat, "policy": self.policy, "sensor": self.sensor}
+        own = {"policy": self.policy, "sensor": self.sensor, "exploration": self.exploration}
+        return {"state": self.state, **flat, **own}
 
     def described(self) -> dict[str, Any]:
         """The settings as JSON, for run.json."""
@@ -149,6 +161,7 @@ CLASSES: dict[str, type] = {
             *(Settings, ModelSettings, OptimiserSettings, InputLimits),
             *(ConstantVelocity, ZeroMean, CorrelatedNoise, WhiteNoise),
             *(GaussianNoise, PerPosition, Quantised, TimingJitter),
+            *(Cosines, FilteredNoise, RandomPD, SumOfSines, TriangularWaves),
         )
     },
 }

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from rich.console import Console
 from rich.markdown import Markdown
+from rich.markup import escape
 from tyro.conf import Positional, arg
 
 from vfpilco.cli.arguments import parse
@@ -16,8 +17,10 @@ from vfpilco.cli.outputs import row_to_json
 from vfpilco.cli.study_display import StudyDisplay
 from vfpilco.common.errors import UserError
 from vfpilco.data.records import to_json_types
-from vfpilco.studies import STUDIES
+from vfpilco.studies import STUDIES, alternatives
 from vfpilco.studies import load as load_study
+from vfpilco.studies.alternatives.comparison import SEEDS
+from vfpilco.studies.alternatives.records import AlternativeRecord
 from vfpilco.studies.records import RunRecord
 from vfpilco.studies.reproduce import reproduce
 
@@ -47,13 +50,63 @@ class Arguments:
     """Print the records as one JSON object at the end, and nothing else."""
 
 
+class Lines(alternatives.ComparisonWatcher):
+    """Prints a line for every attempt."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def begin(self, total: int, missing: int) -> None:
+        self.console.print(f"{total} attempts: {total - missing} finished, {missing} missing", highlight=False)
+
+    def attempted(self, name: str, record: AlternativeRecord | None, problem: str) -> None:
+        said = escape(problem)
+        if record is not None:
+            done = record.attempt
+            said = f"{'solved' if done.solved else 'not solved'}: {done.experience_s:.3g} s, {done.minutes:.3g} min"
+        self.console.print(f"  {escape(name):<32} {said}", highlight=False)
+
+
+def compare_alternatives(args: Arguments) -> None:
+    """`vfpilco reproduce alternatives`: run what is missing, show the table."""
+    if args.engine != "local":
+        raise UserError(f"The study {alternatives.NAME!r} measures times on this computer: leave --engine out.")
+    console = Console(stderr=args.json)
+    done = alternatives.compare(
+        results=args.results or (RESULTS if RESULTS.is_dir() else args.out or Path("runs") / alternatives.NAME),
+        seeds=SEEDS if args.seeds is None else args.seeds,
+        only=args.only,
+        workers=args.workers,
+        watch=alternatives.ComparisonWatcher() if args.json else Lines(console),
+    )
+    if args.json:
+        print(json.dumps([to_json_types(record) for record in done.records]))
+    else:
+        _show(console, done.table, done.files)
+    if done.failed:
+        raise UserError(
+            f"{len(done.failed)} attempts failed ({', '.join(done.failed)}): start again after fixing them."
+        )
+
+
+def _show(console: Console, table: str, files: tuple[Path, ...]) -> None:
+    """The table of a study, and the files that were written."""
+    if table:
+        console.print(Markdown(table))
+        for file in files:
+            console.print(str(file), highlight=False, markup=False, soft_wrap=True)
+
+
 def run(argv: list[str]) -> None:
     """`vfpilco reproduce STUDY`: run what is missing, show the table."""
     if argv == ["--list"]:
-        for study in STUDIES.values():
-            print(f"{study.name:<{max(map(len, STUDIES))}}  {study.summary}")
+        known = {**{study.name: study.summary for study in STUDIES.values()}, alternatives.NAME: alternatives.SUMMARY}
+        for name, summary in known.items():
+            print(f"{name:<{max(map(len, known))}}  {summary}")
         return
     args: Arguments = parse(Arguments, argv, "reproduce")
+    if args.study == alternatives.NAME:
+        return compare_alternatives(args)
     study = load_study(args.study)
     out = args.out or Path("runs") / study.name
     console = Console(stderr=args.json)
@@ -70,10 +123,8 @@ def run(argv: list[str]) -> None:
         )
     if args.json:
         print(json.dumps([to_json(record) for record in done.records]))
-    elif done.table:
-        console.print(Markdown(done.table))
-        for file in done.files:
-            console.print(str(file), highlight=False, markup=False, soft_wrap=True)
+    else:
+        _show(console, done.table, done.files)
     if done.failed:
         names = ", ".join(outcome.job.name for outcome in done.failed)
         raise UserError(f"{len(done.failed)} runs failed ({names}): fix what their messages say, and start again.")

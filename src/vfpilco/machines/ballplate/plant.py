@@ -94,19 +94,31 @@ class BallPlate(SimulatedPlant):
         steps = max(round(self.substeps * duration / self.sampling_time), 1)
         for _ in range(steps):
             super()._move(u, duration / steps)
+            self.linked()
             outside = np.abs(self.state[:2]) >= self.border
             self.state[:2] = np.clip(self.state[:2], -self.border, self.border)
             self.state[4:6][outside] = 0.0
+
+    def linked(self) -> None:
+        """What happens between motors and plate after a moment of motion: they are rigidly linked."""
+
+    def tilt(self, motor: float, turn: float, axis: int) -> tuple[float, float]:
+        """The tilt of the plate about an axis and its rate, for an angle of the motor and its rate."""
+        return self.gear * motor, self.gear * turn
+
+    def friction_at(self, x: float, y: float) -> float:
+        """The rolling friction where the ball is: the same everywhere."""
+        return self.friction
 
     def derivative(self, state: np.ndarray, u: np.ndarray) -> np.ndarray:
         x, y, motor_x, motor_y, dx, dy, _, _ = state.tolist()
         turn_x = (float(u[0]) - motor_x) / self.lag if self.lag else 0.0
         turn_y = (float(u[1]) - motor_y) / self.lag if self.lag else 0.0
-        rate_x, rate_y = self.gear * turn_x, self.gear * turn_y
+        (tilt_x, rate_x), (tilt_y, rate_y) = self.tilt(motor_x, turn_x, 0), self.tilt(motor_y, turn_y, 1)
         outwards = x * rate_x + y * rate_y
         # As good as constant friction, but smooth within a millimetre per second of rest.
         speed = math.hypot(dx, dy)
-        drag = self.friction * self.gravity * math.tanh(speed / 1e-3) / max(speed, 1e-9)
-        ddx = 5 / 7 * (self.gravity * math.sin(self.gear * motor_x) + outwards * rate_x - drag * dx)
-        ddy = 5 / 7 * (self.gravity * math.sin(self.gear * motor_y) + outwards * rate_y - drag * dy)
+        drag = self.friction_at(x, y) * self.gravity * math.tanh(speed / 1e-3) / max(speed, 1e-9)
+        ddx = 5 / 7 * (self.gravity * math.sin(tilt_x) + outwards * rate_x - drag * dx)
+        ddy = 5 / 7 * (self.gravity * math.sin(tilt_y) + outwards * rate_y - drag * dy)
         return np.array([dx, dy, turn_x, turn_y, ddx, ddy, 0.0, 0.0])

@@ -46,6 +46,8 @@ class GPInputs(NamedTuple):
     """The standard deviation of every entry over the data."""
     size: np.ndarray
     """The root mean square of every entry over the data."""
+    target: float = 1.0
+    """The standard deviation of the targets: the unit of what the GP predicts."""
 
     def selected(self, on: tuple[str, ...]) -> np.ndarray:
         """A mask of the entries that `on` selects; all but features if it is empty."""

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from vfpilco.common.checks import check_integer
+from vfpilco.common.checks import check_integer, check_number
 from vfpilco.model.kernels.base import (
     HYPERPRIOR_STD,
     Cross,
@@ -61,8 +61,23 @@ class SE(ScaledKernel):
         SE() * Poly(1, on=('rates', 'inputs'))
     """
 
+    signal: float | None = field(default=None, kw_only=True, repr=False)
+    """λ in the unit of what the GPs predict, such as m/s per sample, if it is not to be fitted."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.signal is not None:
+            check_number("signal", self.signal, 1e-9, 1e9, "it is a standard deviation in the unit of the targets")
+
     def __repr__(self) -> str:
-        return f"SE({_on(self.on)})"
+        fixed = [] if self.signal is None else [f"signal={self.signal}"]
+        return f"SE({', '.join([*filter(None, [_on(self.on)]), *fixed])})"
+
+    def hyperprior(self, inputs: GPInputs, log_scale: float = 0.0, free_scale: bool = True) -> Hyperprior:
+        """As of every kernel with scales; a signal that is given stays as it is."""
+        if self.signal is None:
+            return super().hyperprior(inputs, log_scale, free_scale)
+        return super().hyperprior(inputs, float(np.log(self.signal / inputs.target)), False)
 
     def lengthscales(self, params: Params) -> np.ndarray:
         return np.exp(params["log_lengthscales"])

@@ -57,7 +57,7 @@ def to_text(kernel: Kernel) -> str | None:
         return _joined(" + ", [to_text(term) for term in kernel.terms])
     if isinstance(kernel, Product):
         return _joined(" * ", [None if isinstance(f, Sum) else to_text(f) for f in kernel.factors])
-    name = names.get(type(kernel))
+    name = names.get(type(kernel)) if getattr(kernel, "signal", None) is None else None
     return f"{name}{_brackets(kernel.on)}" if name in ELEMENTARY else None  # pyright: ignore
 
 

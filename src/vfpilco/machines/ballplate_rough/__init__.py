@@ -1,0 +1,1 @@
+"""The ball-and-plate as it is on a workbench."""
