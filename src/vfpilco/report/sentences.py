@@ -64,8 +64,9 @@ def _trial(result: TrialResult, first: bool, units: dict[str, str]) -> str:
     chance = "" if result.success_chance is None else f" with a probability of success of {result.success_chance:.0%}"
     band = f"{short(predicted.mean)} ({short(predicted.low)} to {short(predicted.high)})"
     return (
-        f"Trial {result.trial} {outcome}. The model predicted a cost of {band}{chance}{_risk(result)}; the real cost "
-        f"was {short(result.cost)}, {where} that band{measures}.{_surprise(result)}{covered}{ended}{_explanation(result)}"
+        f"Trial {result.trial} {outcome}. The model predicted a cost of {band}{chance}{_risk(result)}; "
+        f"the real cost was {short(result.cost)}, {where} that band{measures}.{_surprise(result)}{covered}{ended}"
+        f"{_explanation(result)}"
     )
 
 
