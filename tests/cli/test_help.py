@@ -48,6 +48,13 @@ def test_help_fits_80_columns_and_explains_every_argument(command):
     assert "VALUE" not in text
 
 
+def test_the_list_of_commands_is_complete_and_fits_80_columns(capsys):
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    assert sorted(re.findall(r"^  vfpilco (\w+)", text, flags=re.M)) == sorted(COMMANDS)
+
+
 def test_help_shows_what_people_use_and_help_all_the_rest(capsys):
     short, long = shown(capsys, "learn", "--help"), shown(capsys, "learn", "furuta", "--help-all")
     assert re.findall(r"^(\w[\w ]*):$", short, flags=re.M) == ["arguments", *SHORT, "options"]
@@ -103,17 +110,24 @@ def test_an_earlier_success_is_named(failed):
 def test_doctor_says_what_is_there_and_how_to_install_what_is_not(capsys, monkeypatch):
     monkeypatch.setitem(doctor.PARTS, "plot", ("no-such-package", "figures and pictures"))
     monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    monkeypatch.setenv("COLUMNS", "80")
     assert main(["doctor"]) == 0
     text = capsys.readouterr().out
     assert f"vfpilco {vfpilco.__version__}" in text
+    assert max(map(len, text.splitlines())) <= 80
     assert "missing (figures and pictures): pip install 'vfpilco[plot]'" in text
-    assert "C compiler         missing" in text
+    assert "C compiler          missing" in text
     for part in ("devices", "real-time priority", "kernel", "compilation cache"):
         assert re.search(rf"^{part} ", text, flags=re.M)
     assert main(["doctor", "--json"]) == 0
     found = {row["part"]: row for row in json.loads(capsys.readouterr().out)["findings"]}
     assert found["plot"]["remedy"] == "pip install 'vfpilco[plot]'"
     assert set(doctor.PARTS) <= set(found)
+
+
+def test_doctor_asks_for_no_ffmpeg_if_a_package_has_it(monkeypatch):
+    monkeypatch.setattr(doctor, "version", lambda package: "1.0")
+    assert "ffmpeg" not in [finding.part for finding in doctor.examine()]
 
 
 def test_the_parts_are_the_extras_of_the_package():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import gymnasium
@@ -161,16 +162,22 @@ def test_options_are_given_to_the_environment():
 
 
 @pytest.mark.parametrize(
-    ("said", "remedy"),
-    [('run `pip install "gymnasium[box2d]"`', r"pip install 'gymnasium\[box2d\]'\."), ("nothing", "install it")],
+    ("error", "remedy"),
+    [
+        (gymnasium.error.DependencyNotInstalled('run `pip install "gymnasium[box2d]"`'), "'gymnasium[box2d]'."),
+        (gymnasium.error.DependencyNotInstalled("no simulator"), "install it."),
+        (ModuleNotFoundError("No module named 'imageio'", name="imageio"), "pip install 'gymnasium[mujoco]'."),
+        (ModuleNotFoundError("No module named 'far.off'", name="far.off"), "pip install far."),
+        (gymnasium.error.NamespaceNotFound("Namespace ALE not found"), "pip install 'gymnasium[atari]'."),
+    ],
 )
-def test_a_missing_part_of_gymnasium_is_named_with_its_command(monkeypatch, said, remedy):
+def test_a_missing_part_of_gymnasium_is_named_with_its_command(monkeypatch, error, remedy):
     def fail(*_, **__):
-        raise gymnasium.error.DependencyNotInstalled(f"Box2D is not installed, {said}")
+        raise error
 
     monkeypatch.setattr(gymnasium, "make", fail)
-    with pytest.raises(vfpilco.UserError, match=remedy):
-        connect(pendulum(plant="gym:LunarLander-v3"))
+    with pytest.raises(vfpilco.UserError, match=re.escape(remedy)):
+        connect(pendulum(plant="gym:ALE/LunarLander-v3"))
 
 
 @pytest.mark.filterwarnings("ignore:.*symmetric and normalized")

@@ -294,9 +294,13 @@ def test_missing_and_ambiguous_columns(tmp_path, lines, task):
         path, task
     )
     path.write_text("\n".join(["t,p,alpha,u", *lines[1:]]))
+    assert "did you mean 'u'? Rename it to 'force' in the file, or use --columns 'force=u'." in refused(path, task)
+    path.write_text("\n".join(["t,p,alpha,u,v", *(f"{line},0" for line in lines[1:])]))
     assert "rename the column that contains 'force', add it, or name it with --columns force=COLUMN" in refused(
         path, task
     )
+    path.write_text("\n".join(["t,p,alpha,u,alpha_raw", *(f"{line},0" for line in lines[1:])]))
+    assert "did you mean" not in refused(path, task)  # alpha, which is there, is not force
     path.write_text("\n".join(["t,p,alpha,force,P [mm]", *lines[1:]]))
     assert "2 columns called 'p'" in refused(path, task)
 

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from vfpilco.common.errors import UserError
+from vfpilco.data.results import CostBand
+from vfpilco.data.risk import RangeRisk, Risk
 from vfpilco.model.kernels import SE, Poly
 from vfpilco.policy.rbf import RBF
-from vfpilco.report import write_comparison, write_report
+from vfpilco.report import sentences, write_comparison, write_report
 from vfpilco.report.comparison import study_data
 from vfpilco.report.picture import policy_row
 from vfpilco.report.settings import settings_text
@@ -100,6 +102,44 @@ def test_classes_of_the_users_own_are_known_with_the_task_and_described_without_
     assert text["policy"] == "Threshold(level=0.7, names=('a', 'b'))"
     assert text["steps"] == "20"
     assert text["inducing"] == "default"
+
+
+def test_a_run_that_chose_its_state_has_the_default_one(folder, task):
+    rewrite(folder, settings=Settings().described())
+    assert "state VelocityFree" in page_data(write_report(folder, task=task))["details"]
+    rewrite(folder, settings={**Settings().described(), "policy": {"type": "Unknown"}})
+    assert "state VelocityFree" in page_data(write_report(folder, task=task))["details"]
+
+
+def test_the_command_names_the_plant_that_was_driven(folder, task):
+    rewrite(folder, plant="tcp://bench:5555")
+    assert Source(folder, task).command == COMMAND.replace("cartpole", "cartpole --plant tcp://bench:5555")
+
+
+def test_a_run_of_logged_trials_is_repeated_with_its_logs(folder, task):
+    rewrite(folder, external=True, task_file="/home/me/mine.py")
+    begin = f"vfpilco tell {folder.path}-again {folder.path}/trials/000.csv --task /home/me/mine.py --seed 0"
+    assert Source(folder).command.startswith(begin)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "said"),
+    [
+        ([], "(20.0 to 40.0) with a probability of success of 50%; the real"),
+        ([RangeRisk("p", 0.0)], "of 50% and none of 40 particles leaving a safe range; the real"),
+        (
+            [RangeRisk("p", 0.12, "above", 1.3)],
+            "of 50% and a risk of 12 % of leaving a safe range (p 12 % (above, at about 1.3 s)); the real",
+        ),
+    ],
+)
+def test_the_sentence_of_a_trial_has_its_predicted_risk(folder, monkeypatch, ranges, said):
+    leaving = max((each.probability for each in ranges), default=0.0)
+    risk, band = Risk(40, leaving, ranges), CostBand(30.0, 20.0, 40.0)
+    source = Source(folder)
+    row = dataclasses.replace(source.results[2], risk=risk, predicted_cost=band, success_chance=0.5)
+    monkeypatch.setitem(vars(source), "results", [row])
+    assert said in sentences.of_trials(source)[0]
 
 
 def test_a_state_with_velocities_has_noise_of_velocity_changes(folder, task):

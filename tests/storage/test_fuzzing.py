@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from campaign import Run, campaign, nothing, sample
-from fuzzing import folders, fuzz_policy, fuzz_run, without_learning
+from fuzzing import SAMPLES, extreme_policies, folders, fuzz_policy, fuzz_run, without_learning
 
 from vfpilco.common import compiled
 
@@ -41,6 +41,12 @@ def test_mutated_runs_and_logs_are_reported_in_one_sentence(mutate_runs):
 
 def test_mutated_policies_are_reported_in_one_sentence(mutate_policies):
     mutate_policies(sample(POLICIES))
+
+
+@pytest.mark.parametrize("name", ["linear-rbf-reference", "pms-kalman"])
+def test_extreme_numbers_in_a_policy_are_reported_or_computed_with(tmp_path, name):
+    file = SAMPLES / "policies-format3" / f"{name}.safetensors"
+    assert not list(extreme_policies(file, tmp_path, (1e-320, 1e39, 1.7e308)))
 
 
 @pytest.mark.long

@@ -6,13 +6,15 @@ A mutated file gets correct checksums and its place in the chain of results agai
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import io
+import itertools
 import json
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -287,11 +289,57 @@ def fuzz_policy(place: Path, seed: int) -> str | None:
     rng, said = random.Random(seed), []
     file = Path(shutil.copy(rng.choice(files), place / "policy.safetensors"))
     change_arrays(file, rng, said)
+    found = _problem_of(file)
+    return f"{', '.join(said)}: {found}" if found else None
+
+
+def extreme_policies(file: Path, place: Path, values: Sequence[float]) -> Iterator[str]:
+    """What is wrong with how a policy file is read in which one number, or one array, is extreme."""
+    content, own = file.read_bytes(), place / "policy.safetensors"
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    arrays, about = load(content), {**json.loads(header["__metadata__"]["vfpilco"]), "checksum": BLANK}
+    for path, value in itertools.product(_numbers(about), values):
+        own.write_bytes(add_checksum(save(arrays, {"vfpilco": json.dumps(_changed(about, path, value))})))
+        found = _problem_of(own)
+        if found:
+            yield f"{path} = {value}: {found}"
+    for name, value in itertools.product(arrays, values):
+        with np.errstate(all="ignore"):
+            changed = {**arrays, name: np.full(arrays[name].shape, value).astype(arrays[name].dtype)}
+        own.write_bytes(add_checksum(save(changed, {"vfpilco": json.dumps(about)})))
+        found = _problem_of(own)
+        if found:
+            yield f"{name} = {value}: {found}"
+
+
+def _numbers(value: Any) -> Iterator[tuple]:
+    """The places of the numbers in a JSON value."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, entry in entries:
+        yield from ((key, *rest) for rest in _numbers(entry))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield ()
+
+
+def _changed(value: Any, path: tuple, entry: float) -> Any:
+    """The JSON value with another number at a place."""
+    if not path:
+        return entry
+    changed = copy.copy(value)
+    changed[path[0]] = _changed(value[path[0]], path[1:], entry)
+    return changed
+
+
+def _problem_of(file: Path) -> str | None:
+    """What is wrong with how a policy file is read, or how its policy is executed."""
     try:
         policy = LearnedPolicy.load(file)
-        policy(np.zeros(policy.measures))
+        for sample in range(3):
+            u = policy(np.full(policy.measures, 0.1 * sample))
+            if not np.all(np.isfinite(u)):
+                return f"it returns {u}"
     except UserError:
         pass
     except Exception as error:
-        return f"{', '.join(said)}: {type(error).__name__}: {str(error)[:200]}"
+        return f"{type(error).__name__}: {str(error)[:200]}"
     return None

@@ -18,7 +18,9 @@ import vfpilco
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docs/results/campaigns.jsonl"
 PAGE = ROOT / "docs/reliability.md"
-TABLE = re.compile(r"(?<=<!-- campaigns: begin -->\n).*?(?=<!-- campaigns: end -->)", flags=re.S)
+PART = r"(?<=<!-- {0}: begin -->\n).*?(?=<!-- {0}: end -->)"
+EPISODES = 10
+"""Those of one evaluation."""
 GOALS = {
     "faults while learning": 4_000,
     "faults in an evaluation": 7_000,
@@ -30,9 +32,36 @@ GOALS = {
     "messages to a server": 50_000,
     "messages to a client": 50_000,
     "evaluations over TCP": 100,
-    "tiny tasks": 200,
+    "trials over TCP": 200,
 }
 """Every campaign, with the number of cases that a version should pass; then it waits until the others have theirs."""
+
+FAULTS = tuple(name for name in GOALS if name.startswith("faults"))
+PROMISES = (
+    (
+        "The machine stops after the last step, and no input exceeds its limits",
+        "faults at every line of a trial",
+        FAULTS,
+    ),
+    ("Nothing is lost when a command is killed", "kills of seven commands, which are then given again", ("kills",)),
+    (
+        "No content of a run folder, a log or a policy gives a traceback",
+        "mutated folders, logs and policies, read by every command",
+        ("mutated runs and logs", "mutated policies"),
+    ),
+    (
+        "No peer harms the other side of a connection",
+        "hostile messages to a served plant and to a learner",
+        ("messages to a server", "messages to a client"),
+    ),
+    (
+        f"Memory, open files and threads stay the same over episodes ({EPISODES} each)",
+        "evaluations over TCP in one process",
+        ("evaluations over TCP",),
+    ),
+    ("The same over trials", "tasks that are learned over TCP in one process", ("trials over TCP",)),
+)
+"""What is promised, how campaigns test it, and which ones."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +92,7 @@ def append(record: Record) -> None:
     with FileLock(Path(tempfile.gettempdir()) / "vfpilco-campaigns.lock"):
         with FILE.open("a") as file:
             file.write(json.dumps(asdict(record)) + "\n")
-        PAGE.write_text(TABLE.sub(lambda _: table(), PAGE.read_text()))
+        PAGE.write_text(written(PAGE.read_text()))
 
 
 def next_seed(campaign: str) -> int:
@@ -80,6 +109,24 @@ def share(campaign: str, seconds: float) -> float:
     waiting = [name for name, goal in GOALS.items() if done[name] < goal] or list(GOALS)
     at_once = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     return seconds / math.ceil(len(waiting) / at_once) if campaign in waiting else 0.0
+
+
+def written(page: str) -> str:
+    """The page with the tables of what was recorded."""
+    for name, make in (("promises", promises), ("campaigns", table)):
+        page, found = re.subn(PART.format(name), make().replace("\\", r"\\"), page, flags=re.S)
+        assert found == 1, name
+    return page
+
+
+def promises() -> str:
+    """Every promise with the number of cases that tried to break it, as a Markdown table."""
+    rows = ["| promise | tested by | cases | wanted | failed |", "|---|---|---|---|---|"]
+    for promise, how, campaigns in PROMISES:
+        own = [record for record in records() if record.campaign in campaigns]
+        cases, wanted = sum(record.cases for record in own), sum(GOALS[name] for name in campaigns)
+        rows.append(f"| {promise} | {how} | {cases:,} | {wanted:,} | {sum(record.failures for record in own)} |")
+    return "\n".join(rows) + "\n"
 
 
 def table() -> str:

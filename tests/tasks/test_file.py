@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import pytest
 from folders import TINY_FLAGS, one_sentence
 
@@ -15,6 +18,7 @@ import vfpilco
 from vfpilco.cli.main import main
 from vfpilco.common.errors import number_tuple
 from vfpilco.storage.runfolder import RunFolder
+from vfpilco.tasks.file import load
 from vfpilco.trials.options import RENAMED, options_of
 
 
@@ -82,6 +86,19 @@ def test_a_file_without_a_task_is_reported_with_its_line(tmp_path, capsys, conte
     file = tmp_path / "rig.py"
     file.write_text(content)
     assert words in refused(capsys, ["learn", file])
+
+
+def test_a_file_whose_name_is_not_text_is_used_like_any_other(tmp_path):
+    file = tmp_path / os.fsdecode(b"caf\xe9.py")
+    template = tmp_path / "rig.py"
+    assert main(["new", str(template)]) == 0
+    template.rename(file)
+    task = load(file)
+    assert task.file == str(file)
+    assert jax.jit(task.cost)(jnp.zeros((3, 1))).shape == (3,)
+    file.write_text("import nothing_of_this_name")
+    with pytest.raises(vfpilco.UserError, match=r"failed in line 1 "):
+        load(file)
 
 
 def test_a_missing_file_or_a_wrong_name_is_reported(tmp_path, capsys, monkeypatch):

@@ -13,9 +13,10 @@ from pathlib import Path
 from vfpilco.common.memory import available_memory
 from vfpilco.common.versions import versions
 
+FILMS = "films as MP4"
 PARTS = {
     "plot": ("matplotlib", "figures and pictures"),
-    "video": ("imageio-ffmpeg", "films as MP4"),
+    "video": ("imageio-ffmpeg", FILMS),
     "gym": ("gymnasium", "Gymnasium environments as plants"),
     "mujoco": ("mujoco", "the UR5"),
     "fmi": ("fmpy", "FMUs as plants"),
@@ -53,7 +54,11 @@ def examine() -> list[Finding]:
         _cache(),
         *_parts(),
         _program("C compiler", ("cc", "gcc", "clang"), "checks of exported programs", "sudo apt install gcc"),
-        _program("ffmpeg", ("ffmpeg",), "films as MP4", "pip install 'vfpilco[video]'"),
+        *(
+            []
+            if _installed("imageio-ffmpeg")
+            else [_program("ffmpeg", ("ffmpeg",), FILMS, "pip install 'vfpilco[video]'")]
+        ),
     ]
 
 
@@ -99,10 +104,19 @@ def _cache() -> Finding:
 def _parts() -> Iterator[Finding]:
     """The optional parts, each with the command that installs it."""
     for extra, (package, use) in PARTS.items():
-        try:
-            yield Finding(extra, f"{package} {version(package)} ({use})")
-        except PackageNotFoundError:
+        number = _installed(package)
+        if number:
+            yield Finding(extra, f"{package} {number} ({use})")
+        else:
             yield Finding(extra, f"missing ({use})", f"pip install 'vfpilco[{extra}]'")
+
+
+def _installed(package: str) -> str | None:
+    """The version of a package, or None."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _program(name: str, commands: tuple[str, ...], use: str, remedy: str) -> Finding:

@@ -54,13 +54,17 @@ def help_text(cls: type, command: str, defaults: dict[str, Any], everything: boo
         everything: Whether to show options that few people use.
         width: Of a line; that of the terminal if 0, at most 100.
     """
-    width = width or max(60, min(shutil.get_terminal_size((80, 24)).columns, WIDEST))
+    width = width or line_width()
     shown = list(_options(cls, defaults))
     places = " ".join(option.flag for option in shown if option.positional)
     grouped = any(isinstance(value, Options) for value in defaults.values())
     parts = [f"usage: vfpilco {command} [OPTIONS] {places}".rstrip(), *textwrap.wrap(inspect.getdoc(cls) or "", width)]
     for title, options in _groups(shown, grouped, everything).items():
-        parts += ["", f"{title}:", *(line for option in options for line in _lines(option, width))]
+        parts += [
+            "",
+            f"{title}:",
+            *(line for option in options for line in lines(f"  {option.flag}", option.text, FLAG_WIDTH, width)),
+        ]
     if grouped and not everything:
         parts += ["", *textwrap.wrap(f"vfpilco {command} {places} --help-all shows the settings of the method.", width)]
     return "\n".join(parts)
@@ -82,12 +86,25 @@ def _groups(shown: list[Option], grouped: bool, everything: bool) -> dict[str, l
     return {title: options for title, options in found.items() if options and (everything or title not in REST)}
 
 
-def _lines(option: Option, width: int) -> list[str]:
-    """Flag and text side by side, or one below the other if the flag is long."""
-    text = textwrap.wrap(option.text, width - FLAG_WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
-    if len(option.flag) + 4 > FLAG_WIDTH:
-        return [f"  {option.flag}", *(" " * FLAG_WIDTH + line for line in text)]
-    return [f"  {option.flag}".ljust(FLAG_WIDTH) + text[0], *(" " * FLAG_WIDTH + line for line in text[1:])]
+def line_width() -> int:
+    """The width of a line: that of the terminal, at least 60 and at most 100."""
+    return max(60, min(shutil.get_terminal_size((80, 24)).columns, WIDEST))
+
+
+def lines(name: str, text: str, indent: int, width: int = 0) -> list[str]:
+    """A name and a text beside it, wrapped at words, or below it if the name is long.
+
+    Args:
+        name: The name, such as a flag.
+        text: What is said about it.
+        indent: The column in which the text begins.
+        width: Of a line; that of the terminal if 0.
+    """
+    width = width or line_width()
+    wrapped = textwrap.wrap(text, width - indent, break_long_words=False, break_on_hyphens=False) or [""]
+    if len(name) + 2 > indent:
+        return [name, *(" " * indent + line for line in wrapped)]
+    return [name.ljust(indent) + wrapped[0], *(" " * indent + line for line in wrapped[1:])]
 
 
 def _options(cls: Any, defaults: dict[str, Any]) -> list[Option]:

@@ -16,23 +16,32 @@ from vfpilco.common.text import printable
 
 USAGE = """vfpilco: learn to control a machine from raw position measurements
 
-  vfpilco tasks                 list what can be learned
-  vfpilco learn TASK            learn it            (--help: common options, --help-all: every setting)
-  vfpilco learn TASK --out RUN --resume             continue an interrupted run
-  vfpilco new my_rig.py         write a task file to start from
-  vfpilco tell RUN TRIAL.CSV    add a trial that was logged elsewhere
-  vfpilco ask RUN               compute the next policy of such a run
-  vfpilco runs [DIR]            list runs
-  vfpilco evaluate RUN          run a learned policy on the plant
-  vfpilco serve TASK            serve its plant over TCP, for a learner in another process
-  vfpilco inspect FILE …        check recordings and suggest settings
-  vfpilco export RUN --to c --out DIR               export a learned policy as C99, Arduino, FMU, ONNX or NumPy
-  vfpilco report RUN …          write a page that shows a run, or compares runs and studies
-  vfpilco render RUN --out swing.gif                write a film or a picture of the machine
-  vfpilco reproduce STUDY       reproduce a study of the paper    (vfpilco reproduce --list)
-  vfpilco bench                 measure how fast a gradient step is on this machine
-  vfpilco doctor                report versions, devices, real-time priority, cache and optional parts
+learn:
+  vfpilco tasks                  list what can be learned
+  vfpilco new my_rig.py          write a task file to start from
+  vfpilco learn TASK             learn it; --out RUN --resume continues a run
+  vfpilco evaluate RUN           run a learned policy on the plant
+  vfpilco serve TASK             serve its plant over TCP, for another process
+
+learn from logs of another program:
+  vfpilco inspect FILE ...       check recordings and suggest settings
+  vfpilco tell RUN FILE ...      add trials that were logged elsewhere
+  vfpilco ask RUN                compute the next policy of such a run
+
+use what was learned:
+  vfpilco runs [DIR]             list runs
+  vfpilco report RUN ...         write a page that shows a run, or compares runs
+  vfpilco render RUN --out FILE  write a film or a picture of the machine
+  vfpilco export RUN --to c --out DIR
+                                 write it as C99, Arduino, FMU, ONNX or NumPy
+
+this package:
+  vfpilco reproduce STUDY        reproduce a study of the paper (--list: which)
+  vfpilco bench                  measure how fast a gradient step is here
+  vfpilco doctor                 report versions, devices and optional parts
   vfpilco --version
+
+Every command has --help; learn and tell also have --help-all.
 """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from importlib.metadata import requires
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -146,9 +147,11 @@ def make(address: str) -> Any:
     try:
         return gymnasium.make(name, **options(query))
     except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
-        found = re.search(r"gymnasium\[[\w,-]+\]", str(error))
-        remedy = f"pip install '{found[0]}'" if found else "install it"
+        remedy = _remedy(error)
         raise UserError(f"{name[:100]} needs a part that is not installed ({_reason(error)}): {remedy}.") from error
+    except gymnasium.error.NamespaceNotFound as error:
+        remedy = "pip install 'gymnasium[atari]'" if name.startswith("ALE/") else "install the package that has it"
+        raise UserError(f"Gymnasium cannot make {name[:100]!r} ({_reason(error)}): {remedy}.") from error
     except gymnasium.error.Error as error:
         raise UserError(f"Gymnasium cannot make {name[:100]!r} ({_reason(error)}): check its name.") from error
     except TypeError as error:
@@ -173,6 +176,24 @@ def options(query: str) -> dict[str, Any]:
         except ValueError:
             found[name] = value
     return found
+
+
+def _remedy(error: Exception) -> str:
+    """The command that installs what is missing: as the error names it, or the extra of Gymnasium that has it."""
+    named = re.search(r"gymnasium\[[\w,-]+\]", str(error))
+    if named:
+        return f"pip install '{named[0]}'"
+    module = next((each.name for each in (error, error.__cause__) if isinstance(each, ImportError) and each.name), None)
+    if module is None:
+        return "install it"
+    package = module.partition(".")[0]
+    extras = [
+        re.search(r"""extra == ["']([\w-]+)""", requirement)
+        for requirement in requires("gymnasium") or []
+        if re.match(rf"{re.escape(package)}\b", requirement, flags=re.IGNORECASE)
+    ]
+    found = next((extra[1] for extra in extras if extra), None)
+    return f"pip install 'gymnasium[{found}]'" if found else f"pip install {package}"
 
 
 def _reason(error: Exception) -> str:

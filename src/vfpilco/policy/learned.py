@@ -34,6 +34,8 @@ COMPONENTS: dict[str, type] = {
     )
 }
 """The classes that a policy file may name."""
+LARGEST = 1e30
+"""What the parameters of a policy file are below, so that float32 can hold them."""
 
 
 class LearnedPolicy:
@@ -225,8 +227,8 @@ def _check(loaded: LearnedPolicy) -> None:
     if shapes and found != shapes:
         raise ValueError(f"its arrays have the shapes {found}, not {shapes}")
     arrays = [*loaded.params.values(), *([] if reference is None else [reference])]
-    if not all(array.dtype.kind in "fiu" and np.all(np.isfinite(array)) for array in arrays):
-        raise ValueError("its parameters are not finite numbers")
+    if not all(array.dtype.kind in "fiu" and np.all(np.abs(array) < LARGEST) for array in arrays):
+        raise ValueError(f"its parameters are not numbers below {LARGEST:g}")
     with np.errstate(all="ignore"):
         u = loaded(np.zeros(loaded.measures))
     if u.shape != (signals.d_u,) or not np.all(np.isfinite(u)):

@@ -81,16 +81,19 @@ def columns_of(wanted: Sequence[str], names: Sequence[str], path: object) -> lis
     missing = [name for name, places in found.items() if not places]
     if missing:
         called = " and ".join(map(repr, missing))
+        taken = {i for places in found.values() for i in places}
+        free = [name for i, name in enumerate(names) if i not in taken and not TIME.fullmatch(split_unit(name)[0])]
         raise UserError(
             f"{path} has no column{'s' * (len(missing) > 1)} called {called}, only {', '.join(names)[:200]}: "
-            f"{_hint(missing[0], names)}"
+            f"{_hint(missing[0], free, only=len(missing) == 1)}"
         )
     return [found[name][0] for name in wanted]
 
 
-def _hint(missing: str, others: Sequence[str]) -> str:
-    """What to do about a missing column: rename the one with the closest name."""
-    nearest = difflib.get_close_matches(missing.lower(), [split_unit(other)[0].lower() for other in others], 1, 0.5)
+def _hint(missing: str, others: Sequence[str], only: bool) -> str:
+    """What to do about a missing column: rename the one with the closest name, or the only one that is left."""
+    bare = [split_unit(other)[0].lower() for other in others]
+    nearest = difflib.get_close_matches(missing.lower(), bare, 1, 0.5) or (bare if only and len(bare) == 1 else [])
     if not nearest:
         return f"rename the column that contains {missing!r}, add it, or name it with --columns {missing}=COLUMN."
     near = next(split_unit(other)[0] for other in others if split_unit(other)[0].lower() == nearest[0])

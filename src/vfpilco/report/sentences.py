@@ -8,6 +8,7 @@ import numpy as np
 
 from vfpilco.common.text import printable, short
 from vfpilco.data.results import TrialResult
+from vfpilco.data.risk import percent
 from vfpilco.report.source import Source
 
 PHASES = {
@@ -61,13 +62,22 @@ def _trial(result: TrialResult, first: bool, units: dict[str, str]) -> str:
     coverage = result.band_coverage
     covered = "" if coverage is None else f" {100 * coverage:.0f} % of the trajectory lies in the particles' 95 % band."
     chance = "" if result.success_chance is None else f" with a probability of success of {result.success_chance:.0%}"
-    risk = result.risk.words if result.risk else ""
-    warned = f" and a risk of {risk}" if risk else ""
     band = f"{short(predicted.mean)} ({short(predicted.low)} to {short(predicted.high)})"
     return (
-        f"Trial {result.trial} {outcome}. The model predicted a cost of {band}{chance}{warned}; the real cost was "
-        f"{short(result.cost)}, {where} that band{measures}.{_surprise(result)}{covered}{ended}{_explanation(result)}"
+        f"Trial {result.trial} {outcome}. The model predicted a cost of {band}{chance}{_risk(result)}; "
+        f"the real cost was {short(result.cost)}, {where} that band{measures}.{_surprise(result)}{covered}{ended}"
+        f"{_explanation(result)}"
     )
+
+
+def _risk(result: TrialResult) -> str:
+    """The predicted risk of leaving safe ranges, if there are any."""
+    risk = result.risk
+    if risk is None or not risk.ranges:
+        return ""
+    if not risk.leaving:
+        return f" and none of {risk.particles} particles leaving a safe range"
+    return f" and a risk of {percent(risk.leaving)} of leaving a safe range ({risk.words.removeprefix('leaving ')})"
 
 
 def _explanation(result: TrialResult) -> str:

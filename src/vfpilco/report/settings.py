@@ -7,6 +7,7 @@ from typing import Any
 
 from vfpilco.report.source import Source
 from vfpilco.state.filtered import FullState
+from vfpilco.state.window import VelocityFree
 
 GROUPS = ("model", "optimiser", "prediction", "limits")
 """The groups of settings in run.json whose entries are settings of their own."""
@@ -31,10 +32,12 @@ def changed_settings(source: Source) -> set[str]:
 
 
 def state_text(source: Source) -> str:
-    """The name of the state representation."""
+    """The name of the state representation; without one in the settings it is the default."""
     if source.settings is not None:
-        return type(source.settings.state).__name__
+        return type(source.settings.state or VelocityFree()).__name__
     described = source.header.settings.get("state", source.header.settings.get("method", "unknown"))
+    if described is None:
+        return VelocityFree.__name__
     return component_text(described.get("type", "unknown") if isinstance(described, dict) else described)
 
 

@@ -185,12 +185,16 @@ class Source:
 
     @property
     def command(self) -> str:
-        """The command line that repeats this run."""
-        name = self.header.task_file or self.header.task.name
-        fixed = ["--seed", str(self.header.seed), "--trials", str(self.header.trials)]
+        """The command line that repeats this run, or starts one from the explorations that were logged elsewhere."""
+        name, seed = self.header.task_file or self.header.task.name, ["--seed", str(self.header.seed)]
         known = self.settings
         flags = [] if known is None else as_flags(known, self.default_settings, self.machine)
-        return shlex.join(["vfpilco", "learn", name, *fixed, *flags])
+        if self.header.external:
+            logs = [str(self.folder.path / row.file) for row in self.results if row.kind == "explore"]
+            return shlex.join(["vfpilco", "tell", f"{self.folder.path}-again", *logs, "--task", name, *seed, *flags])
+        plant = [] if self.header.plant is None else ["--plant", self.header.plant]
+        trials = ["--trials", str(self.header.trials)]
+        return shlex.join(["vfpilco", "learn", name, *plant, *seed, *trials, *flags])
 
 
 def task_if_any(folder: RunFolder, given: str | None = None) -> Task | None:

@@ -8,6 +8,7 @@ velocity, and positions integrate it: q_{t+1} = q_t + T_s v_t + T_s/2 Δv_t.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -156,6 +157,10 @@ class FullState(Bindable):
         return self.policy_kinds() + ["input"] * signals.d_u + known
 
 
+LARGEST = 1e30
+"""What the numbers of filters are below, so that their memories can be computed with."""
+
+
 @dataclass(frozen=True)
 class Filtered(FullState):
     """State representation of MC-PILCO4PMS: positions and velocities estimated from measured positions.
@@ -174,6 +179,11 @@ class Filtered(FullState):
     position and the last one the velocity. Computed by `bind`."""
     b: tuple[tuple[float, ...], ...] = field(default=(), kw_only=True, repr=False)
     """b_j, likewise."""
+
+    def __post_init__(self) -> None:
+        rows = [*itertools.chain.from_iterable(self.a), *self.b]
+        if not all(abs(value) < LARGEST for row in rows for value in row):
+            raise UserError(f"The filters of a state need numbers below {LARGEST:g}.")
 
     def bind(self, signals: Signals, /) -> Filtered:
         """The same filters for a machine with these signals."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from vfpilco.common.errors import UserError
+from vfpilco.common.text import printable
 from vfpilco.tasks import known
 from vfpilco.tasks.task import Task
 
@@ -91,7 +92,7 @@ def _executed(path: Path, source: bytes) -> Task:
     sys.modules[module.__name__] = module  # dataclasses in the file need this
     try:
         with _helpers_in(path.resolve().parent):
-            exec(compile(source, module.__file__, "exec"), module.__dict__)
+            exec(compile(source, _code_name(path), "exec"), module.__dict__)
             found = getattr(module, "task", None)
             task = found() if callable(found) and not isinstance(found, Task) else found
     except UserError as error:
@@ -104,9 +105,14 @@ def _executed(path: Path, source: bytes) -> Task:
     return dataclasses.replace(task, file=module.__file__)
 
 
+def _code_name(path: Path) -> str:
+    """The file as its code names it: JAX compiles no function from a file whose name is not text."""
+    return printable(str(path.resolve()))
+
+
 def _line(path: Path, error: Exception) -> str:
     """Where in the file it happened."""
     if isinstance(error, SyntaxError) and error.lineno:
         return f" in line {error.lineno}"
-    frames = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path.resolve())]
+    frames = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == _code_name(path)]
     return f" in line {frames[-1]}" if frames else ""

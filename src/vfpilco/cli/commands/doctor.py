@@ -7,6 +7,10 @@ from dataclasses import asdict, dataclass
 
 from vfpilco.cli.arguments import parse
 from vfpilco.cli.doctor import examine
+from vfpilco.cli.help import lines
+
+PART = 20
+"""The width of the names of the parts."""
 
 
 @dataclass(frozen=True)
@@ -25,5 +29,4 @@ def run(argv: list[str]) -> None:
         print(json.dumps({"findings": [asdict(finding) for finding in findings]}))
         return
     for finding in findings:
-        remedy = f": {finding.remedy}" if finding.remedy else ""
-        print(f"{finding.part:<18} {finding.state}{remedy}")
+        print("\n".join(lines(finding.part, finding.state + (f": {finding.remedy}" if finding.remedy else ""), PART)))
