@@ -39,8 +39,8 @@ campaigns: $(INSTALLED)
 	VFPILCO_CAMPAIGN_MINUTES=$(MINUTES) XLA_FLAGS=--xla_backend_optimization_level=3 $(PYTEST) -m campaign
 
 lint: $(INSTALLED)
-	$(BIN)/ruff check src tests examples
-	$(BIN)/ruff format --check src tests examples
+	$(BIN)/ruff check src tests examples docs
+	$(BIN)/ruff format --check src tests examples docs
 
 types: $(INSTALLED)
 	$(BIN)/pyright

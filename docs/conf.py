@@ -50,7 +50,7 @@ os.environ["IPYTHONDIR"] = str(_profile.parent)
 logging.getLogger("traitlets").setLevel(logging.WARNING)
 # With settings this small most of the time is compiling.
 _fast = (
-    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"  # noqa: E501
+    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_fast}".strip()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import tempfile
@@ -56,6 +57,12 @@ compiled.MOST = 10**6  # Tests share what is compiled.
 
 CARTPOLE_SENSOR = GaussianNoise((1e-3, 2e-3))
 CARTPOLE_STATE = VelocityFree(m_q=2, m_u=1).bind(Signals(angles=(False, True), d_u=1, std=CARTPOLE_SENSOR.std))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: without it the search for garbage is short."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -104,7 +104,7 @@ class MyState(VelocityFree):
 
 
 base = vfpilco.task("cartpole")
-settings = {"kernel": MyKernel(), "policy": MyPolicy(7), "state": MyState(m_q=1), "steps": 11}
+settings = {"kernel": MyKernel(), "policy": MyPolicy(5), "state": MyState(m_q=2), "steps": 11}
 task = dataclasses.replace(base, name="own", settings=settings)
 '''
 

@@ -12,6 +12,7 @@ import pytest
 from peers import Program
 
 import vfpilco
+from vfpilco.cli.main import main
 from vfpilco.storage.trialfile import trial_to_csv
 from vfpilco.tasks.realtime import RealTime
 from vfpilco.tasks.sensors import std_at_rest
@@ -52,12 +53,19 @@ def run(bench: Path, line: str, more: str = "", seconds: float = 300) -> str:
     return done.stdout
 
 
-def test_every_command_of_the_walkthrough_works(bench):
+def test_every_command_of_the_walkthrough_works(bench, monkeypatch, capsys):
+    def said(line: str, more: str = "") -> str:
+        program, *words = f"{line} {more}".split()
+        assert program == "vfpilco"
+        assert main(words) == 0
+        return capsys.readouterr().out
+
+    monkeypatch.chdir(bench)
     (dry,), (learn, evaluate) = SHELL[1], SHELL[2]
-    assert "90 samples" in run(bench, dry)
+    assert "90 samples" in said(dry)
     assert not (bench / "runs").exists()
-    assert "trial" in run(bench, learn, f"{QUICK} {GIVEN}")
-    assert "of 5 episodes succeeded" in run(bench, evaluate)
+    assert "trial" in said(learn, f"{QUICK} {GIVEN}")
+    assert "of 5 episodes succeeded" in said(evaluate)
     rows = [json.loads(line) for line in (bench / "runs/first/results.jsonl").read_text().splitlines()]
     assert [row["kind"] for row in rows] == ["explore", "policy"]
 

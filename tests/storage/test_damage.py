@@ -190,7 +190,7 @@ def check(runs, state: str, name: str, damage, seed: int, place: Path, capsys) -
     }
     codes = {}
     for command, argv in commands.items():
-        with at_most(20):
+        with at_most(200):
             codes[command] = main(argv)
         output = capsys.readouterr()
         assert codes[command] in (0, 2), command
@@ -233,7 +233,7 @@ def check_all(runs, chosen, tmp_path: Path, capsys) -> None:
 
 def test_a_damaged_file_is_reported_and_never_changes_a_result(runs, tmp_path, capsys, monkeypatch):
     hurried(monkeypatch)
-    check_all(runs, random.Random(0).sample(cases(runs), 40), tmp_path, capsys)
+    check_all(runs, random.Random(0).sample(cases(runs), 20), tmp_path, capsys)
 
 
 @pytest.mark.long
@@ -253,7 +253,7 @@ def check_entry(runs, name: str, key: str, value: object, place: Path, capsys) -
         ["evaluate", str(run), "--episodes", "1"],
         ["learn", "cartpole", "--out", str(run), "--resume", "--quiet"],
     ):
-        with at_most(20):
+        with at_most(200):
             code = main(argv)
         output = capsys.readouterr()
         assert code in (0, 2), argv

@@ -10,7 +10,7 @@ from fuzzing import SAMPLES, extreme_policies, folders, fuzz_policy, fuzz_run, w
 
 from vfpilco.common import compiled
 
-RUNS, POLICIES = 150, 300
+RUNS, POLICIES = 60, 300
 """Cases of `make test`."""
 MORE = 1500
 """Cases of each kind in `make test-long`."""

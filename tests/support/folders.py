@@ -25,7 +25,7 @@ SIZES: dict[str, Any] = {"particles": 4, "policy": RBF(5), "inducing": 32, **GIV
 TINY: dict[str, Any] = {"trials": 1, "steps": 12, **SIZES}
 """Keyword arguments of `learn` for a run that takes about a second once everything is compiled."""
 GIVEN_FLAGS = ["--m-q", "2", "--m-u", "1", "--kernel", "se", "--noise", "white"]
-SIZE_FLAGS = ["--particles", "4", "--basis-functions", "5", "--inducing", "32", *GIVEN_FLAGS]
+SIZE_FLAGS = ["--particles", "4", "--policy", "rbf", "--basis-functions", "5", "--inducing", "32", *GIVEN_FLAGS]
 TINY_FLAGS = ["--trials", "1", "--steps", "12", *SIZE_FLAGS]
 """The same for the command line."""
 

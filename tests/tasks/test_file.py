@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
+from typing import TextIO
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +28,14 @@ def refused(capsys, argv) -> str:
     output = capsys.readouterr()
     assert code == 2
     return one_sentence(output.err)
+
+
+def piped(text: str) -> TextIO:
+    """The end of a pipe from which a text can be read."""
+    reading, writing = os.pipe()
+    os.write(writing, text.encode())
+    os.close(writing)
+    return open(reading)
 
 
 def test_the_template_is_written_once_and_can_be_learned_without_changes(tmp_path, capsys, monkeypatch):
@@ -145,26 +153,15 @@ def test_a_run_whose_plant_failed_can_be_resumed_with_a_corrected_task(tmp_path,
     assert "another task.horizon" in refused(capsys, [*again.split(), "--trials", "2"])
 
 
-def test_wait_asks_before_every_trial(tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "vfpilco",
-        "learn",
-        "cartpole",
-        "--wait",
-        "--out",
-        str(tmp_path / "a"),
-        *TINY_FLAGS,
-    ]
-    done = subprocess.run([*command, "--quiet"], input="\n\n", capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("then press Enter") == 2
-    alone = subprocess.run(
-        [*command, "--seed", "17", "--out", str(tmp_path / "b")], input="", capture_output=True, text=True, timeout=300
-    )
-    assert alone.returncode == 2
-    assert "There is no terminal to press Enter in" in alone.stderr
+def test_wait_asks_before_every_trial(tmp_path, capsys, monkeypatch):
+    command = ["learn", "cartpole", "--wait", "--quiet", *TINY_FLAGS, "--out"]
+    with piped("\n\n") as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert main([*command, str(tmp_path / "a")]) == 0
+    assert capsys.readouterr().err.count("then press Enter") == 2
+    with piped("") as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert "There is no terminal to press Enter in" in refused(capsys, [*command, tmp_path / "b"])
     assert not (tmp_path / "b").exists()
 
 

@@ -19,7 +19,7 @@ from vfpilco.cli.main import main
         (["--steps", "13"], "learned with steps 12, got 13: leave --steps out"),
         (["--basis-functions", "6"], "learned with basis_functions 5, got 6: leave --basis-functions out"),
         (["--learning-rate", "0.02"], "learned with learning_rate 0.01, got 0.02"),
-        (["--policy", "mlp"], "learned with policy linear-rbf, got mlp: leave --policy out"),
+        (["--policy", "mlp"], "learned with policy rbf, got mlp: leave --policy out"),
         (["--seed", "1"], "learned with seed 0, got 1"),
         (["--trials", "0"], "trials must be"),
     ],

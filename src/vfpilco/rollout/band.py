@@ -14,7 +14,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from vfpilco.common.random import NumpyRandom
 from vfpilco.rollout.particles import Rollout
@@ -69,7 +69,7 @@ def band_of(predicted: Rollout, sensor: Sensor, probability: float) -> Band:
     """
     seen = measured(sensor, np.asarray(predicted.q, dtype=float))
     mean = seen.mean(1)
-    reach = norm.isf((1 - probability) / (2 * len(seen))) * seen.std(1)
+    reach = -ndtri((1 - probability) / (2 * len(seen))) * seen.std(1)
     return Band(np.minimum(mean - reach, seen.min(1)), mean, np.maximum(mean + reach, seen.max(1)))
 
 

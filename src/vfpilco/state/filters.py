@@ -7,7 +7,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.linalg import solve_discrete_are
-from scipy.signal import butter, filtfilt
 
 from vfpilco.common.checks import check_number
 from vfpilco.tasks.machine import Command
@@ -55,6 +54,8 @@ class LowPass:
 
     def recursive(self, std: tuple[float, ...], sampling_time: float) -> Recursive:
         """Backward differences through a first-order Butterworth low-pass; memory [position, difference, velocity]."""
+        from scipy.signal import butter  # slow to import, and only these filters need it
+
         (b0, b1), (_, a1) = butter(1, self.cutoff)  # pyright: ignore
         h, positions = sampling_time, len(std)
         a = ((0.0, 0.0, 0.0), (-1 / h, 0.0, 0.0), (-b0 / h, b1, -a1))
@@ -62,6 +63,8 @@ class LowPass:
 
     def smooth(self, q: np.ndarray, std: tuple[float, ...], sampling_time: float) -> tuple[np.ndarray, np.ndarray]:
         """A zero-phase second-order Butterworth low-pass, then central differences, one-sided at both ends."""
+        from scipy.signal import butter, filtfilt
+
         smooth = filtfilt(*butter(2, self.cutoff), q, axis=0, padlen=min(9, len(q) - 1))  # pyright: ignore
         return smooth, np.gradient(smooth, sampling_time, axis=0)
 

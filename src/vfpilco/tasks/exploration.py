@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from scipy.signal import butter, lfilter, sawtooth
 
 from vfpilco.common.errors import UserError
 
@@ -93,6 +92,8 @@ class FilteredNoise:
                 f"sampling_time in seconds, {sampling_time / 1000:g} if {sampling_time:g} is in milliseconds, or lower "
                 "the cutoff of FilteredNoise"
             )
+        from scipy.signal import butter, lfilter  # slow to import, and most commands explore nothing
+
         b, a = butter(1, cutoff, fs=1 / sampling_time)  # pyright: ignore[reportAssignmentType, reportGeneralTypeIssues]
         settle = int(np.ceil(2 / (cutoff * sampling_time)))
         noise = np.asarray(lfilter(b, a, rng.standard_normal((settle + steps, len(limits))), axis=0))[settle:]
@@ -169,6 +170,8 @@ class TriangularWaves:
     """Standard deviation of the added noise as a fraction of the input limit."""
 
     def inputs(self, rng: np.random.Generator, steps: int, sampling_time: float, limits: np.ndarray) -> np.ndarray:
+        from scipy.signal import sawtooth
+
         frequency, sign = rng.uniform(*self.frequencies, size=len(limits)), rng.choice([-1.0, 1.0], size=len(limits))
         phase = 2 * np.pi * frequency * np.arange(steps)[:, None] * sampling_time
         wave = self.amplitude * sign * sawtooth(phase + np.pi, 0.5)  # pyright: ignore[reportArgumentType]
