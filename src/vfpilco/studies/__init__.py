@@ -9,7 +9,7 @@ from vfpilco.studies.base import Study
 STUDIES: dict[str, Study] = {
     study.name: study
     for study in (
-        *(cartpole.MEMORY, cartpole.INPUTS, cartpole.MODEL, cartpole.PMS_SETUP),
+        *(cartpole.DEFAULT, cartpole.MEMORY, cartpole.INPUTS, cartpole.MODEL, cartpole.PMS_SETUP),
         *(ur5.CIRCLE, furuta.SWING_UP, ballplate.BALL, ballplate.ROUGH, shelf.SHELF),
     )
 }

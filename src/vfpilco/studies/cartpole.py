@@ -85,6 +85,16 @@ MEMORY = Study(
     table=success_table,
 )
 
+DEFAULT = Study(
+    name="cartpole-default",
+    summary="success and cost with the default settings: everything is chosen from the data",
+    task="cartpole",
+    trials=5,
+    configurations=(Configuration("default", {}, (0.00, 0.20, 0.73, 0.93, 1.00)),),
+    figure=draw_study,
+    table=success_table,
+)
+
 PMS_SETUP = Study(
     name="cartpole-pms",
     summary="MC-PILCO4PMS with each of its authors' choices alone, and with all of them",
