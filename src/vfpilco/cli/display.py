@@ -23,9 +23,6 @@ class Display(terminal.Display):
         super().__init__(console, trials, quiet)
         self.wait = wait
 
-    def __enter__(self) -> Display:
-        return self
-
     def accepts(self, trial: int, forecast: Forecast) -> bool:
         if not self.wait:
             return False

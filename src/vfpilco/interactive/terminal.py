@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
 from rich.markup import escape
@@ -63,7 +63,7 @@ class Display(ProgressLine, Watcher):
         self.notes: list[str] = []
         self.line = self.progress.add_task("starting", total=float(trials), where="", cost="", left="")
 
-    def __enter__(self) -> Display:
+    def __enter__(self) -> Self:
         self.compiling.__enter__()
         return self
 
