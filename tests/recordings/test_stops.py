@@ -1,5 +1,6 @@
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -65,6 +66,19 @@ def test_samples_at_a_stop_are_not_learned_from_and_predictions_end_there():
     back = limited.state.positions(limited.advance(state, np.zeros((1, 1)), np.array([[-0.1]])))
     assert far[0, 0] == pytest.approx(0.2, abs=2e-3)
     assert back[0, 0] == pytest.approx(0.09)
+
+
+def test_the_gradient_at_a_stop_is_that_of_the_free_motion():
+    task, trial = pushed_slider()
+    dynamics = dataclasses.replace(dynamics_of(Settings(), task.machine), stops=find_stops([trial], [], task.machine))
+    state = dynamics.state.rest(jnp.array([[0.19]]))
+
+    def reached(change):
+        return dynamics.state.positions(dynamics.advance(state, jnp.zeros((1, 1)), change))[0, 0]
+
+    value, gradient = jax.value_and_grad(reached)(jnp.array([[0.5]]))
+    assert value == pytest.approx(0.2, abs=2e-3)
+    assert gradient.item() == 1
 
 
 def test_a_position_beyond_its_stop_may_only_come_back():

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -66,10 +67,15 @@ class Dynamics:
         return self.prior_mean.mean(self.state, x, u)
 
     def advance(self, x: Any, u: Any, change: Any) -> Any:
-        """The state after a predicted change, which no end stop lets through."""
+        """The state after a predicted change, which no end stop lets through.
+
+        The gradient is that of the free motion: at a stop no small change of an input moves anything, and a policy that
+        pushes against it would never learn to push less.
+        """
         if self.stops is not None:
             predicted = self.state.signals.predicted
-            change = self.stops.at(predicted).limited(self.state.positions(x)[..., predicted], change)
+            limited = self.stops.at(predicted).limited(self.state.positions(x)[..., predicted], change)
+            change = change + jax.lax.stop_gradient(limited - change) if isinstance(change, jax.Array) else limited
         return self.state.advance(x, u, change)
 
     def training_set(self, trial: Trial) -> TrainingSet:
