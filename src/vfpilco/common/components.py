@@ -83,6 +83,8 @@ def _fitting(value: Any, hint: Any) -> Any:
     """A value of the type that a class says."""
     if dataclasses.is_dataclass(value):
         return _component(hint, value)
+    if value is None and type(None) in get_args(hint):
+        return None
     return msgspec.convert(value, hint, dec_hook=_component)
 
 

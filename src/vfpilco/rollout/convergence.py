@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scipy.signal import lfilter
 
 WINDOW = 50
 """Gradient steps whose gain is tested."""
@@ -28,6 +27,8 @@ def stalled(costs: Float[np.ndarray, "steps"], phase: int) -> bool:
     """
     if len(costs) <= PATIENCE:
         return False
+    from scipy.signal import lfilter  # slow to import, and few optimisations stop by this rule
+
     change = np.diff(np.asarray(costs, dtype=float))
     smooth = [1 - SMOOTHING], [1.0, -SMOOTHING]
     mean = lfilter(*smooth, change)

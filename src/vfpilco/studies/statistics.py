@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.stats import fisher_exact
 
 from vfpilco.common.statistics import interval
 from vfpilco.studies.base import Study
@@ -34,6 +33,8 @@ def chance_of_fewer(k: int, n: int, published: float, runs: int) -> float:
         published: The published success rate.
         runs: The number of runs behind it.
     """
+    from scipy.stats import fisher_exact  # slow to import, and few commands need it
+
     theirs = round(published * runs)
     return float(fisher_exact([[k, n - k], [theirs, runs - theirs]], alternative="less")[1])  # pyright: ignore
 

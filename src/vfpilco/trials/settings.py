@@ -81,7 +81,7 @@ class Settings:
     """How carefully inputs are used."""
     sensor: Sensor | None = None
     """The sensor that is assumed; the machine's own if None."""
-    exploration: Exploration | Feedback | None = field(default=None, repr=False)
+    exploration: Exploration | Feedback | None = None
     """How inputs are chosen before anything is known; as the task says if None."""
 
     def replace(self, **changes: Any) -> Settings:
