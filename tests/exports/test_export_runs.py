@@ -177,7 +177,7 @@ def test_the_readme_lists_every_setting_by_name(run, tmp_path):
     assert settings["policy"] == repr(Settings().policy)
     assert settings["prior_mean"] == "ConstantVelocity()"
     assert (settings["steps"], settings["slew"], settings["precision"]) == (300, 0.25, "float32")
-    chosen = {"state", "kernel", "inducing", "sensor"}  # which are not set
+    chosen = {"state", "kernel", "inducing", "sensor", "exploration"}  # which are not set
     assert settings.keys() == Settings().flat().keys() - chosen
 
 

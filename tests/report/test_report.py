@@ -193,7 +193,7 @@ def test_a_run_of_format_3_has_a_page(browser, tmp_path):
     assert sentence.startswith("Trial 2 did not succeed. The model predicted a cost of 60.6 (60.2 to 61.5);")
     command = (
         "vfpilco learn cartpole --seed 0 --trials 2 --particles 40 --steps 20 --tolerance 0.002 --gradient-decay 0.97 "
-        "--clip 0.0 "
+        "--clip 0.0 --input-change-penalty 0.0 "
         "--kernel 'se * poly1(rates, inputs)' --inducing 128 --policy rbf --basis-functions 30 --m-q 2 --m-u 1"
     )
     assert browser.value("document.querySelector('code').textContent") == command

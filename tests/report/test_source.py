@@ -32,7 +32,7 @@ THEN = Settings().replace(
 """The settings of the sample; most of them were defaults once."""
 COMMAND = (
     "vfpilco learn cartpole --seed 0 --trials 2 --particles 40 --steps 20 --tolerance 0.002 --gradient-decay 0.97 "
-    "--clip 0.0 "
+    "--clip 0.0 --input-change-penalty 0.0 "
     "--kernel 'se * poly1(rates, inputs)' --inducing 128 --policy rbf --basis-functions 30 --m-q 2 --m-u 1"
 )
 

@@ -53,6 +53,7 @@ def test_the_header_is_read_with_its_settings(folder, task):
         steps=20,
         particles=40,
         tolerance=0.002,
+        input_change_penalty=0.0,
         gradient_decay=0.97,
         clip=0.0,
     )

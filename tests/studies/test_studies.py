@@ -95,7 +95,7 @@ def test_settings_that_a_record_does_not_have_had_no_effect(task):
     then = settings_of(record("default", settings={"steps": 7}), task)
     assert then is not None
     nothing_chosen = {"state": VelocityFree(2, 1), "kernel": SE(), "inducing": 128}
-    without_effect = {"noise": WhiteNoise(), "gradient_decay": 1.0, "clip": 0.0}
+    without_effect = {"noise": WhiteNoise(), "gradient_decay": 1.0, "clip": 0.0, "input_change_penalty": 0.0}
     assert then == Settings().replace(steps=7, policy=RBF(200), **nothing_chosen, **without_effect)
 
 
@@ -173,8 +173,8 @@ def test_the_arms_study_shows_errors_trial_by_trial(tmp_path):
 def test_the_studies_are_those_of_the_paper_and_others(capsys):
     assert main(["reproduce", "--list"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed] == [*STUDIES, "alternatives"]
-    assert STUDIES.keys() == {*COMMITTED, "cartpole-pms", "ballplate-rough", "shelf"}
+    assert [line.split()[0] for line in listed] == [*STUDIES, "alternatives", "calibration"]
+    assert STUDIES.keys() == {*COMMITTED, "cartpole-default", "cartpole-pms", "ballplate-rough", "shelf"}
 
 
 def test_the_rows_of_mc_pilco4pms_have_one_choice_of_its_authors_each_and_then_all():

@@ -261,7 +261,7 @@ def test_the_input_penalty_adds_to_the_cost_and_has_a_gradient():
     rolled = Rollout(jnp.zeros((3, 2, 2)), jnp.array([[[5.0], [0.0]], [[10.0], [-5.0]]]), jnp.ones((3, 2)))
 
     def simulator(price):
-        plan = Plan(task, Settings().replace(input_penalty=price), 1, 1)
+        plan = Plan(task, Settings().replace(input_penalty=price, input_change_penalty=0.0), 1, 1)
         return plan.simulator(plan.dynamics, RBF().bind(PolicyInputs((1.0,), (10.0,), (False,))))
 
     assert float(simulator(0.0).expected_cost(rolled)) == 3.0

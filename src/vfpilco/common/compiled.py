@@ -62,6 +62,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
                 if not part_of_another and getattr(_here, "compiling", False):
                     _announce(False)
 
+        call._cache_size = made._cache_size  # pyright: ignore[reportFunctionMemberAccess]
         return call
 
     return decorate

@@ -227,7 +227,9 @@ def _check(loaded: LearnedPolicy) -> None:
     if shapes and found != shapes:
         raise ValueError(f"its arrays have the shapes {found}, not {shapes}")
     arrays = [*loaded.params.values(), *([] if reference is None else [reference])]
-    if not all(array.dtype.kind in "fiu" and np.all(np.abs(array) < LARGEST) for array in arrays):
+    if any(array.dtype.kind == "f" and not np.all(np.isfinite(array)) for array in arrays):
+        raise ValueError("its parameters are not finite")
+    if not all(array.dtype.kind in "fiu" and np.all(np.abs(array.astype(float)) < LARGEST) for array in arrays):
         raise ValueError(f"its parameters are not numbers below {LARGEST:g}")
     with np.errstate(all="ignore"):
         u = loaded(np.zeros(loaded.measures))

@@ -85,7 +85,7 @@ def columns_of(wanted: Sequence[str], names: Sequence[str], path: object) -> lis
         free = [name for i, name in enumerate(names) if i not in taken and not TIME.fullmatch(split_unit(name)[0])]
         raise UserError(
             f"{path} has no column{'s' * (len(missing) > 1)} called {called}, only {', '.join(names)[:200]}: "
-            f"{_hint(missing[0], free, only=len(missing) == 1)}"
+            f"{_hint(missing[0], free or names, only=len(missing) == 1 and len(free) == 1)}"
         )
     return [found[name][0] for name in wanted]
 

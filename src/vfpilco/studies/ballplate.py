@@ -35,6 +35,7 @@ PINNED = {
     "tolerance": 0.002,
     "gradient_decay": 1.0,  # nothing here is unstable
     "clip": 3.0,
+    "input_change_penalty": 0.0,
     "inducing": 128,
 }
 """The settings of the published table, whatever the defaults are now; "default" is the row without any change."""

@@ -31,6 +31,7 @@ PINNED = {
     "tolerance": 0.002,
     "gradient_decay": 0.8,  # upright the pole's angle grows 1.5 times a sample, as would gradients on their way back
     "clip": 3.0,
+    "input_change_penalty": 0.0,
     "inducing": 128,
     "sensor": TimingJitter(ENCODERS, JITTER / SAMPLING_TIME),
 }

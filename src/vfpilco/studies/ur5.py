@@ -35,6 +35,7 @@ PINNED = {
     "tolerance": 0.002,
     "gradient_decay": 0.9,  # exact gradients may lead to feedback that shakes the arm
     "clip": 3.0,
+    "input_change_penalty": 0.0,
     "inducing": 128,
 }
 """The settings of the published table, whatever the defaults are now; "default" is the row without any change."""

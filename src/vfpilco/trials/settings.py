@@ -138,7 +138,8 @@ class Settings:
         try:
             # Earlier versions also had settings of predictions.
             known = {name: value for name, value in description.items() if name != "prediction"}
-            known["optimiser"] = {"input_change_penalty": 0.0, **known["optimiser"]}  # unknown to them
+            if isinstance(known.get("optimiser"), dict):
+                known["optimiser"] = {"input_change_penalty": 0.0, **known["optimiser"]}  # unknown to them
             found = rebuild(known, {**CLASSES, **classes(*components)})
         except DATA_ERRORS as error:
             raise UserError(f"These are not settings of this version ({error}).") from error
