@@ -157,6 +157,7 @@ def test_inputs_after_histories_are_those_of_the_policy_called_sample_by_sample(
 
 def test_the_command_of_a_run_repeats_it(run, task):
     source = Source(RunFolder(run), task)
-    flags = "--particles 4 --steps 12 --kernel se --noise white --inducing 32 --basis-functions 5 --m-q 2 --m-u 1"
+    flags = "--particles 4 --steps 12 --kernel se --noise white --inducing 32 --policy rbf "
+    flags += "--basis-functions 5 --m-q 2 --m-u 1"
     assert source.command == f"vfpilco learn cartpole --seed 0 --trials 1 {flags}"
     assert isinstance(source.trial(0), Trial)

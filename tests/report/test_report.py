@@ -199,7 +199,7 @@ def test_a_run_of_format_3_has_a_page(browser, tmp_path):
     assert browser.value("document.querySelector('code').textContent") == command
     bold = browser.value("[...document.querySelectorAll('#about table b')].map(b => b.textContent)")
     state, kernel = "VelocityFree(m_q=2, m_u=1, encoding='differences')", "SE() * Poly(1, on=('rates', 'inputs'))"
-    assert bold == [state, kernel, "128", "40", "20", "0.002", "0.97", "0.0", "RBF(basis_functions=30)"]
+    assert bold == [state, kernel, "128", "40", "20", "0.002", "0.97", "0.0", "0.0", "RBF(basis_functions=30)"]
     assert "SE() * Poly(1, on=('rates', 'inputs'))" in browser.value("document.querySelector('#about').textContent")
     assert browser.value("document.querySelectorAll('#policy image').length") == 2
     assert browser.errors() == []

@@ -28,6 +28,7 @@ SAMPLE = Path(__file__).parents[1] / "samples" / "run-format3"
 THEN = Settings().replace(
     **{"state": VelocityFree(2, 1), "kernel": SE() * Poly(1, on=("rates", "inputs")), "inducing": 128},
     **{"policy": RBF(30), "particles": 40, "steps": 20, "tolerance": 0.002, "gradient_decay": 0.97, "clip": 0.0},
+    input_change_penalty=0.0,
 )
 """The settings of the sample; most of them were defaults once."""
 COMMAND = (
