@@ -10,8 +10,8 @@ PROGRAM = """
 import hashlib, time
 from vfpilco.cli import signals
 signals.while_running()
-print("busy", flush=True)
 try:
+    print("busy", flush=True)
     {work}
     time.sleep(60)
 except KeyboardInterrupt:
