@@ -50,7 +50,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             _announce(True)  # JAX executes a function itself only to compile it
             return function(*args, **keywords)
 
-        made = jax.jit(traced, **options)
+        made: Any = jax.jit(traced, **options)
         _functions.append(made)
 
         @functools.wraps(function)
@@ -62,8 +62,9 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
                 if not part_of_another and getattr(_here, "compiling", False):
                     _announce(False)
 
-        call._cache_size = made._cache_size  # pyright: ignore[reportFunctionMemberAccess]
-        return call
+        counted: Any = call
+        counted._cache_size = made._cache_size
+        return counted
 
     return decorate
 
