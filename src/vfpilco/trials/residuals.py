@@ -18,7 +18,7 @@ RESEMBLANCE = 0.2
 FEWEST = 20
 """Samples of a trial with fewer than this say too little."""
 REACH = 3
-"""How many samples before its memory are looked at."""
+"""How many samples before its memory are compared with its errors."""
 FAST = 0.7
 """Angles that turn further than this between two samples, in rad, are sampled too slowly."""
 
