@@ -54,9 +54,7 @@ def summary(folder: RunFolder) -> RunSummary:
         busy = folder.busy
         if not busy:
             folder.check()
-        wanted = header.until_successes
-        solved = bool(wanted) and len(done) >= wanted and all(result.success for result in done[-wanted:])
-        finished = solved or len(done) >= header.trials
+        finished = header.ended([result.success for result in done])
         state = "running" if busy else "finished" if finished else _unfinished(folder, header, len(done))
         return dataclasses.replace(row, state=state)
     except UserError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,6 +62,12 @@ class TaskDescription:
         return [f"task.{name}" for name, value in vars(self).items() if getattr(other, name) != value]
 
 
+def ended(successes: Sequence[bool], trials: int, until_successes: int) -> bool:
+    """Whether a run whose trials had these successes has come to its end."""
+    last = list(successes[-until_successes:]) if until_successes else []
+    return len(successes) >= trials or bool(until_successes and last == [True] * until_successes)
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunHeader:
     """The content of run.json."""
@@ -93,6 +100,10 @@ class RunHeader:
     """The built-in machine whose drawing shows this one; any other drawing is stored in `scenes`."""
     format: int = 5
     """The version of the file."""
+
+    def ended(self, successes: Sequence[bool]) -> bool:
+        """Whether the run has come to its end, with these successes of its trials."""
+        return ended(successes, self.trials, self.until_successes)
 
     def __post_init__(self) -> None:
         check_integer("seed", self.seed, 0, 2**63 - 1)

@@ -271,7 +271,8 @@ class Learner:
         found = explain(self.task.machine, executed, done, expected, band, earlier)
         if found.cause == "model" and not done.success and self.result.model is not None:
             doubt = unexplained(self.result.model, self.dynamics, executed, self.task.machine)
-            self.watch.notes += [] if doubt is None else [doubt]
+            if doubt is not None:
+                self.watch.note(doubt)
         limits = self.settings.limits
         change = outlook(
             found.cause,

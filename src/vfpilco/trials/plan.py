@@ -21,7 +21,7 @@ from vfpilco.rollout.draws import Independent, OneFunction
 from vfpilco.rollout.particles import Simulator
 from vfpilco.state.base import Signals, State
 from vfpilco.state.window import VelocityFree
-from vfpilco.storage.header import RunHeader, TaskDescription
+from vfpilco.storage.header import RunHeader, TaskDescription, ended
 from vfpilco.tasks.machine import Machine
 from vfpilco.tasks.plant import KnowsPositions, KnowsVelocities, Plant
 from vfpilco.tasks.sensors import Sensor
@@ -50,8 +50,7 @@ class Plan:
 
     def ended(self, successes: Sequence[bool]) -> bool:
         """Whether a run whose trials had these successes has come to its end."""
-        wanted = self.until_successes
-        return len(successes) >= self.trials or bool(wanted and [*successes[-wanted:]] == [True] * wanted)
+        return ended(successes, self.trials, self.until_successes)
 
     def check(self, plant: Plant | None = None) -> None:
         """Raise a `UserError` if the run cannot work, before the plant moves."""

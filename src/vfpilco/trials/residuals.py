@@ -10,8 +10,10 @@ from jaxtyping import Float
 from vfpilco.data.trial import Trial
 from vfpilco.model.dynamics import Dynamics
 from vfpilco.model.model import Model
+from vfpilco.recordings.stops import NEAR
 from vfpilco.state.window import VelocityFree
 from vfpilco.tasks.machine import Machine
+from vfpilco.trials.exploring import FASTEST
 
 RESEMBLANCE = 0.2
 """The fraction of the variance of the errors that a cause has to account for, more than by chance."""
@@ -19,8 +21,6 @@ FEWEST = 20
 """Samples of a trial with fewer than this say too little."""
 REACH = 3
 """How many samples before its memory are compared with its errors."""
-FAST = 0.7
-"""Angles that turn further than this between two samples, in rad, are sampled too slowly."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,14 @@ def unexplained(model: Model, dynamics: Dynamics, trial: Trial, machine: Machine
         return None
     position = machine.positions[np.arange(len(machine.positions))[state.signals.predicted][worst]]
     turned = np.abs(np.diff(trial.q, axis=0))[:, list(machine.angles)]
-    too_fast = turned.size and turned.max() > FAST
+    too_fast = turned.size and turned.max() > FASTEST
     cause = f"angles turn by up to {turned.max():.2g} rad between samples: sample faster." if too_fast else ""
     return f"The model does not explain how {position.name} moves: {cause or suspects[best].words}"
 
 
 def _suspects(trial: Trial, t: np.ndarray, state: VelocityFree) -> list[Suspect]:
     """What may be missing, with what it would leave behind at the samples `t`."""
-    q, u, d_q = trial.q, trial.u, state.signals.d_q
+    q, u = trial.q, trial.u
     inputs = np.concatenate([u[t - state.m_u - k] for k in range(1, REACH + 1)], axis=1)
     moves = np.diff(q, axis=0)
     older = np.concatenate([moves[t - state.m_q - k] for k in range(1, REACH + 1)], axis=1)
@@ -75,9 +75,8 @@ def _suspects(trial: Trial, t: np.ndarray, state: VelocityFree) -> list[Suspect]
     slow = np.median(np.abs(moves), axis=0) / 4 + 1e-12
     friction = np.tanh(rate / slow)
     low, high = q.min(0), q.max(0)
-    near = 0.03 * (high - low)
+    near = NEAR * (high - low)
     contact = np.concatenate([q[t] >= high - near, q[t] <= low + near], axis=1).astype(float)
-    assert older.shape[1] == REACH * d_q
     return [
         Suspect(inputs, f"its errors follow earlier inputs. Is the delay longer? Try --m-u {state.m_u + 1} or more."),
         Suspect(older, "its errors follow earlier motion. Does something move that is not measured?"),
