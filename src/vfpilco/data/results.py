@@ -126,6 +126,12 @@ class TrialResult(Evaluated):
     """The predicted risk of leaving safe ranges, and how far and how fast the machine was predicted to move."""
     band_coverage: float | None = None
     """Fraction of the measured trajectory within the particles' 95 % band."""
+    half_coverage: float | None = None
+    """Fraction of it within their 50 % band."""
+    band_width: list[float] = field(default_factory=list)
+    """Mean width of the 95 % band, per position."""
+    log_score: float | None = None
+    """Mean log density of it, nats per sample and position, with the particles' mean and standard deviation."""
     model: ModelReport | None = None
     """How good the model was on this trial."""
     explanation: Explanation | None = None

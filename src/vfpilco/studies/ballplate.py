@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -154,4 +155,11 @@ ROUGH = Study(
     table=_table,
     published_runs=10,
     tests=10,
+)
+
+DEFAULT = replace(
+    BALL,
+    name="ballplate-default",
+    summary="the ball on the plate with the default settings: everything is chosen from the data",
+    configurations=(Configuration("default", {}),),
 )

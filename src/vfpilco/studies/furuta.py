@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,4 +77,11 @@ SWING_UP = Study(
     table=success_table,
     published_runs=10,
     particles=20,
+)
+
+DEFAULT = replace(
+    SWING_UP,
+    name="furuta-default",
+    summary="the same with the default settings: everything is chosen from the data",
+    configurations=(Configuration("default", {}),),
 )

@@ -53,9 +53,13 @@ def _table(study: Study, records: list[RunRecord]) -> str:
 
 
 def _row(name: str, first: Float[np.ndarray, "runs"]) -> list[str]:
-    # Of an even number of runs the later one of the two in the middle: half a trial cannot be made.
+    return [name, f"{int(np.isfinite(first).sum())} of {len(first)}", median_trial(first)]
+
+
+def median_trial(first: Float[np.ndarray, "runs"]) -> str:
+    """The median of first successful trials; of an even number of runs the later one of the two in the middle."""
     median = float(np.quantile(first, 0.5, method="higher"))
-    return [name, f"{int(np.isfinite(first).sum())} of {len(first)}", "none" if math.isinf(median) else f"{median:.0f}"]
+    return "none" if math.isinf(median) else f"{median:.0f}"
 
 
 def _figure(study: Study, records: list[RunRecord], file: Path) -> None:

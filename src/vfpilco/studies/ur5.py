@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -135,4 +136,11 @@ CIRCLE = Study(
     table=_table,
     published_runs=10,
     path=flange,
+)
+
+DEFAULT = replace(
+    CIRCLE,
+    name="ur5-default",
+    summary="the arm with the default settings: everything is chosen from the data",
+    configurations=(Configuration("default", {}),),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +18,18 @@ from vfpilco.rollout.particles import Rollout
 from vfpilco.rollout.risk import risk_of
 from vfpilco.tasks.task import Task, never
 
+SMALLEST = 1e-9
+"""The smallest standard deviation of particles that a trial is compared with."""
+
 
 @dataclass(frozen=True)
 class Comparison(Forecast):
-    """Predicted against real: what was predicted, how much of the trajectory the band covers, model errors."""
+    """Predicted against real: what was predicted, how well the bands cover the trajectory, model errors."""
 
     band_coverage: float
+    half_coverage: float
+    band_width: list[float]
+    log_score: float
     model: ModelReport
     explanation: Explanation | None = None
 
@@ -41,9 +48,6 @@ def compare(
     `data` is what the model was learned from. `note` is called if the number of inducing points, given by hand, is too
     small; None: the next model chooses a larger one itself.
     """
-    samples = min(len(predicted.q), len(executed.q))
-    band_low, band_high = np.quantile(predicted.q[:samples], [0.025, 0.975], axis=1)
-    real = executed.evaluated[:samples]
     errors = diagnostics.errors(model, dynamics, executed)
     report = ModelReport(
         noise=model.noise.tolist(),
@@ -53,8 +57,22 @@ def compare(
         multi_step_error=finite(errors.multi_step),
         posterior=posterior_report(model, data, dynamics.training_set(executed), note),
     )
-    coverage = float(((real >= band_low) & (real <= band_high)).mean())
-    return Comparison(**vars(forecast(task, predicted)), band_coverage=coverage, model=report)
+    return Comparison(**vars(forecast(task, predicted)), **bands_on(executed, predicted), model=report)
+
+
+def bands_on(executed: Trial, predicted: Rollout) -> dict[str, Any]:
+    """How the particles' bands cover a trial."""
+    samples = min(len(predicted.q), len(executed.q))
+    real, particles = executed.evaluated[:samples], np.asarray(predicted.q[:samples], dtype=float)
+    low, lower, upper, high = np.quantile(particles, [0.025, 0.25, 0.75, 0.975], axis=1)
+    std = np.maximum(particles.std(1), SMALLEST)
+    z = (real - particles.mean(1)) / std
+    return {
+        "band_coverage": float(((low <= real) & (real <= high)).mean()),
+        "half_coverage": float(((lower <= real) & (real <= upper)).mean()),
+        "band_width": (high - low).mean(0).tolist(),
+        "log_score": float(np.mean(-0.5 * z**2 - np.log(std) - 0.5 * np.log(2 * np.pi))),
+    }
 
 
 def forecast(task: Task, predicted: Rollout) -> Forecast:
