@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from vfpilco.common.errors import UserError
 from vfpilco.common.files import write_file
 from vfpilco.common.plotting import new_figure, save
 from vfpilco.common.statistics import interval
 from vfpilco.common.versions import versions
+from vfpilco.data.results import TrialResult
 from vfpilco.studies.figures import DPI, open_frame
 from vfpilco.studies.records import RunRecord, read
 from vfpilco.studies.tables import markdown_table
 
 NAME, SUMMARY = "calibration", "how often trials succeed, and stay in their band, that were predicted to"
 EDGES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-"""Trials with a predicted probability of success between two of these are compared with how many succeeded."""
+"""Trials with a predicted probability between two of these are compared with how many came true."""
+SCORES = ("Brier score", "… of the rate")
+
+
+class Event(NamedTuple):
+    """Something that may happen in a trial, with the probability that was predicted."""
+
+    chance: float
+    happened: bool
 
 
 @dataclass(frozen=True)
@@ -29,18 +38,20 @@ class Predicted:
     """A trial of a policy, with what was predicted of it."""
 
     task: str
-    chance: float
-    """The predicted probability of success."""
-    success: bool
+    success: Event
+    leaving: Event | None
+    """That it leaves a safe range; None if there is none."""
     coverage: float
     """The fraction of its samples within their 95 % band."""
+    half_coverage: float | None
+    """The fraction within their 50 % band; None if it is not recorded."""
     cost_in_band: bool
     """Whether its cost was within its 95 % band."""
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The table, in Markdown, and the files that were written."""
+    """The tables, in Markdown, and the files that were written."""
 
     table: str
     files: tuple[Path, ...]
@@ -54,9 +65,14 @@ def predicted(records: Sequence[RunRecord]) -> list[Predicted]:
         for row in record.results:
             if row.success_chance is None or row.predicted_cost is None or row.band_coverage is None:
                 continue
-            inside = row.predicted_cost.contains(row.cost)
-            found.append(Predicted(task, row.success_chance, row.success, row.band_coverage, inside))
+            success, inside = Event(row.success_chance, row.success), row.predicted_cost.contains(row.cost)
+            found.append(Predicted(task, success, _leaving(row), row.band_coverage, row.half_coverage, inside))
     return found
+
+
+def _leaving(row: TrialResult) -> Event | None:
+    """That a trial leaves a safe range, which ends it."""
+    return Event(row.risk.leaving, row.ended_s is not None) if row.risk is not None and row.risk.ranges else None
 
 
 def calibrate(results: Path) -> Calibrated:
@@ -73,28 +89,26 @@ def calibrate(results: Path) -> Calibrated:
         raise UserError(
             f"{results} holds no runs of version {now} with a predicted chance of success: reproduce a study first."
         )
-    table, text, figure = _table(trials), results / f"{NAME}.md", results / f"{NAME}.png"
-    _draw(trials, figure)
-    write_file(text, _page(table, trials, len(records), now))
-    return Calibrated(table, (text, figure))
+    guarded = [trial for trial in trials if trial.leaving is not None]
+    tables = [_table(SUCCESS, trials, _row), *([_table(RISK, guarded, _risk_row)] if guarded else [])]
+    text, figure = results / f"{NAME}.md", results / f"{NAME}.png"
+    _draw(trials, guarded, figure)
+    write_file(text, _page(tables, trials, len(records), now))
+    return Calibrated("\n\n".join(tables), (text, figure))
 
 
-def brier(trials: Sequence[Predicted]) -> tuple[float, float]:
-    """The mean squared error of the predicted probabilities of success, and that of always predicting the mean rate."""
-    chance, success = _arrays(trials)
-    return float(np.mean((chance - success) ** 2)), float(success.mean() * (1 - success.mean()))
+def brier(events: Sequence[Event]) -> tuple[float, float]:
+    """The mean squared error of the predicted probabilities, and that of always predicting the mean rate."""
+    chance, happened = np.array(events, dtype=float).T
+    return float(np.mean((chance - happened) ** 2)), float(happened.mean() * (1 - happened.mean()))
 
 
-def reliability(trials: Sequence[Predicted]) -> list[tuple[float, int, int]]:
-    """For every bin with trials: the mean predicted probability, how many succeeded, and how many there are."""
-    chance, success = _arrays(trials)
+def reliability(events: Sequence[Event]) -> list[tuple[float, int, int]]:
+    """For every bin with events: the mean predicted probability, how many happened, and how many there are."""
+    chance, happened = np.array(events, dtype=float).T
     bins = np.clip(np.digitize(chance, EDGES[1:-1]), 0, len(EDGES) - 2)
     inside = [bins == i for i in range(len(EDGES) - 1)]
-    return [(float(chance[at].mean()), int(success[at].sum()), int(at.sum())) for at in inside if at.any()]
-
-
-def _arrays(trials: Sequence[Predicted]) -> tuple[Float[np.ndarray, "N"], Float[np.ndarray, "N"]]:
-    return np.array([trial.chance for trial in trials]), np.array([float(trial.success) for trial in trials])
+    return [(float(chance[at].mean()), int(happened[at].sum()), int(at.sum())) for at in inside if at.any()]
 
 
 def _holds_runs(file: Path) -> bool:
@@ -103,53 +117,79 @@ def _holds_runs(file: Path) -> bool:
         return '"configuration"' in lines.readline()
 
 
-def _table(trials: Sequence[Predicted]) -> str:
+SUCCESS = ("task", "trials", "succeeded", "predicted", *SCORES, "in 95 % band", "in 50 % band", "cost in band")
+RISK = ("task with safe ranges", "trials", "left one", "predicted", *SCORES)
+
+
+def _table(header: Sequence[str], trials: Sequence[Predicted], row: Callable[..., list[str]]) -> str:
     """A row for every task, and one for all."""
     names = sorted({trial.task for trial in trials})
-    rows = [_row(name, [trial for trial in trials if trial.task == name]) for name in names]
-    rows.append(_row("all", trials))
-    scores = ["Brier score", "… of the rate"]
-    return markdown_table(["task", "trials", "succeeded", "predicted", *scores, "in 95 % band", "cost in band"], rows)
+    rows = [row(name, [trial for trial in trials if trial.task == name]) for name in names]
+    return markdown_table([*header], [*rows, row("all", trials)])
 
 
 def _row(name: str, trials: Sequence[Predicted]) -> list[str]:
-    score, base = brier(trials)
-    share = [np.mean([getattr(trial, field) for trial in trials]) for field in ("success", "chance")]
-    covered, inside = (np.mean([getattr(trial, field) for trial in trials]) for field in ("coverage", "cost_in_band"))
-    numbers = [*(f"{100 * value:.0f} %" for value in share), f"{score:.3f}", f"{base:.3f}"]
-    return [name, str(len(trials)), *numbers, *(f"{100 * value:.0f} %" for value in (covered, inside))]
+    halves = [trial.half_coverage for trial in trials if trial.half_coverage is not None]
+    half = f"{_percent(halves)} ({len(halves)} trials)" if halves else ""
+    coverage, inside = [trial.coverage for trial in trials], [trial.cost_in_band for trial in trials]
+    return [name, *_scores([trial.success for trial in trials]), _percent(coverage), half, _percent(inside)]
 
 
-def _draw(trials: Sequence[Predicted], file: Path) -> None:
-    """The reliability diagram: how many trials succeeded, over the predicted probability, with 95 % intervals."""
-    figure = new_figure(5, 4.5)
-    axis = figure.subplots()
+def _risk_row(name: str, trials: Sequence[Predicted]) -> list[str]:
+    return [name, *_scores([trial.leaving for trial in trials if trial.leaving is not None])]
+
+
+def _scores(events: Sequence[Event]) -> list[str]:
+    """How many there are, how many happened and were predicted to, and how good the predictions were."""
+    shares = [_percent([event.happened for event in events]), _percent([event.chance for event in events])]
+    return [str(len(events)), *shares, *(f"{score:.3f}" for score in brier(events))]
+
+
+def _percent(shares: Sequence[float]) -> str:
+    return f"{100 * float(np.mean(shares)):.0f} %"
+
+
+def _draw(trials: Sequence[Predicted], guarded: Sequence[Predicted], file: Path) -> None:
+    """Reliability diagrams: how many events happened, over their predicted probability, with 95 % intervals."""
+    events = {
+        "success": [trial.success for trial in trials],
+        "leaving a safe range": [trial.leaving for trial in guarded if trial.leaving is not None],
+    }
+    shown = {name: found for name, found in events.items() if found}
+    figure = new_figure(4.8 * len(shown), 4.5)
+    for axis, (name, found) in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown.items(), strict=True):
+        _draw_reliability(axis, found)
+        axis.set_xlabel(f"predicted probability of {name}")
+        axis.set_ylabel("fraction of trials in which it happened")
+        axis.set_title("with 95 % intervals and numbers of trials", fontsize=9)
+    save(figure, file, dpi=DPI)
+
+
+def _draw_reliability(axis: Any, events: Sequence[Event]) -> None:
     axis.plot([0, 1], [0, 1], color="#94a3b8", linewidth=1)
-    for chance, k, n in reliability(trials):
+    for chance, k, n in reliability(events):
         low, high = interval(k, n)
         axis.plot([chance, chance], [low, high], color="#c2410c", linewidth=1.5)
         axis.scatter([chance], [k / n], color="#c2410c", s=25, zorder=2)
         axis.annotate(f"{n}", (chance, k / n), textcoords="offset points", xytext=(6, -4), fontsize=8)
-    axis.set_xlabel("predicted probability of success")
-    axis.set_ylabel("fraction of trials that succeeded")
-    axis.set_title("with 95 % intervals and numbers of trials", fontsize=9)
     open_frame(axis)
-    save(figure, file, dpi=DPI)
 
 
-def _page(table: str, trials: Sequence[Predicted], runs: int, version: str) -> str:
-    score, base = brier(trials)
+def _page(tables: Sequence[str], trials: Sequence[Predicted], runs: int, version: str) -> str:
+    score, base = brier([trial.success for trial in trials])
+    shown = "\n\n".join(tables)
     return f"""# {NAME}: {SUMMARY}
 
     vfpilco reproduce {NAME}
 
-{table}
+{shown}
 
-*Predicted* is the mean of the predicted probabilities of success. The Brier score is the mean of their squared errors:
-0 is perfect, and always predicting the rate of successes gives the score in the next column. Over all tasks it is
-{score:.3f} against {base:.3f}. The last columns: samples within their 95 % band, and costs within theirs.
+*Predicted* is the mean of the predicted probabilities. The Brier score is the mean of their squared errors: 0 is
+perfect, and always predicting the rate of what happened gives the score in the next column. For success, over all
+tasks, it is {score:.3f} against {base:.3f}. The columns on bands: samples within their 95 % band, within their 50 %
+band where that was recorded, and costs within their 95 % band.
 
-![Reliability of the predicted probability of success]({NAME}.png)
+![Reliability of the predicted probabilities]({NAME}.png)
 
 {len(trials)} trials of the {runs} runs of version {version} whose records are in this folder. Drawn on
 {date.today().isoformat()}.

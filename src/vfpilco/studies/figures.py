@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,3 +94,12 @@ def draw_errors(study: Study, records: list[RunRecord], file: Path, positions: l
         axis.set_ylabel(f"|error of {name}| one step ahead [{unit}]")
         open_frame(axis)
     save(figure, file, dpi=DPI)
+
+
+def label_rows(axis: Any, labels: Sequence[str], trials: int, marks: str) -> None:
+    """Label a figure with a row for every configuration and a mark for every trial; `marks` says what they mean."""
+    axis.set_yticks(range(len(labels)), labels)
+    axis.invert_yaxis()
+    axis.set_xticks(range(1, trials + 1))
+    axis.set_xlabel(f"trial; {marks}")
+    open_frame(axis)

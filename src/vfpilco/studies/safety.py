@@ -8,7 +8,7 @@ import numpy as np
 
 from vfpilco.common.plotting import new_figure, save
 from vfpilco.studies.base import Configuration, Study
-from vfpilco.studies.figures import DPI, open_frame
+from vfpilco.studies.figures import DPI, label_rows
 from vfpilco.studies.groups import Group, groups
 from vfpilco.studies.records import RunRecord
 from vfpilco.studies.shelf import UNTIL, first_successes, median_trial, successes
@@ -56,11 +56,7 @@ def _figure(study: Study, records: list[RunRecord], file: Path) -> None:
             for trial, (out, success) in enumerate(zip(left(record), successes(record), strict=True), start=1):
                 face = group.colour if success or out else "white"
                 axis.plot(trial, place, "x" if out else "o", color=group.colour, markerfacecolor=face, markersize=5)
-    axis.set_yticks(range(len(shown)), [group.label for group in shown])
-    axis.invert_yaxis()
-    axis.set_xticks(range(1, study.trials + 1))
-    axis.set_xlabel("trial; cross: left a safe range; filled: success")
-    open_frame(axis)
+    label_rows(axis, [group.label for group in shown], study.trials, "cross: left a safe range; filled: success")
     save(figure, file, dpi=DPI)
 
 

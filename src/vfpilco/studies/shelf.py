@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from vfpilco.common.plotting import new_figure, save
 from vfpilco.studies.base import Configuration, Study
-from vfpilco.studies.figures import DPI, open_frame
+from vfpilco.studies.figures import DPI, label_rows
 from vfpilco.studies.groups import groups
 from vfpilco.studies.records import RunRecord
 from vfpilco.studies.tables import markdown_table
@@ -75,11 +75,7 @@ def _figure(study: Study, records: list[RunRecord], file: Path) -> None:
             axis.scatter(
                 trial, y, s=22, edgecolors=group.colour, color=np.where(success, group.colour, "white"), zorder=2
             )
-    axis.set_yticks(range(len(shown)), [group.label for group in shown])
-    axis.invert_yaxis()
-    axis.set_xticks(range(1, study.trials + 1))
-    axis.set_xlabel("trial; filled: success")
-    open_frame(axis)
+    label_rows(axis, [group.label for group in shown], study.trials, "filled: success")
     save(figure, file, dpi=DPI)
 
 
