@@ -143,9 +143,7 @@ def change_arrays(file: Path, rng: random.Random, said: list[str]) -> None:
         return
     if rng.random() < 0.6:
         about = tree(about, rng, said)
-        about = {**about, "checksum": BLANK} if isinstance(about, dict) else about
     else:
-        about["checksum"] = BLANK
         name, kind = rng.choice(sorted(arrays) or ["x"]), rng.randrange(len(ARRAYS) + 2)
         said.append(f"array {name} by {kind}")
         if kind < len(ARRAYS) and name in arrays:
@@ -155,6 +153,7 @@ def change_arrays(file: Path, rng: random.Random, said: list[str]) -> None:
             arrays.pop(name, None)
         else:
             arrays["reference"] = np.zeros((rng.choice([0, 1, 5]), rng.choice([0, 1, 2])))
+    about = {**about, "checksum": BLANK} if isinstance(about, dict) else about
     file.write_bytes(add_checksum(save(arrays, {"vfpilco": json.dumps(about)})))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import sys
 
 import jax
@@ -51,6 +52,11 @@ def test_a_run_elsewhere_is_learned_trial_by_trial(tmp_path, elsewhere, monkeypa
     again = vfpilco.ask(run, task)
     for name, value in first.policy.params.items():
         np.testing.assert_array_equal(again.policy.params[name], value)
+    lost = shutil.copytree(run, tmp_path / "lost")
+    (lost / "results.jsonl").unlink()  # the only trial is recorded again, as what it was
+    found = vfpilco.ask(lost, task)
+    assert (found.trial, found.predicted_cost) == (1, first.predicted_cost)
+    assert [row.kind for row in RunFolder(lost).results()] == ["explore"]
     untried = vfpilco.export(run, "numpy", tmp_path / "untried", check=True).report
     first.policy.reset()
     tried = execute(task, plant, first.policy, 9)

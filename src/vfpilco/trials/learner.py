@@ -300,7 +300,8 @@ class Learner:
         asked = len(self.result.successes) + 1
         predicted, model = self.store.load(PREDICTION, asked), self.store.load(MODEL, asked)
         found = self.store.load_policy(asked)
-        if predicted is None or model is None or found is None:
+        first = not self.result.trials  # whatever the folder holds, nothing was learned before it
+        if first or predicted is None or model is None or found is None:
             self.journal.record(trial, "explore")
             return
         self.result.model, self.result.policy = model[0], found[0]
