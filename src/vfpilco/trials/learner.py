@@ -269,7 +269,8 @@ class Learner:
         done = self.task.evaluate(executed.evaluated, executed.reached)
         band, earlier = band_of(predicted, self.dynamics.sensor, SURE), self.result.trials
         found = explain(self.task.machine, executed, done, expected, band, earlier)
-        if found.cause == "model" and not done.success and self.result.model is not None:
+        if trial > 1 and found.cause == "model" and not done.success and self.result.model is not None:
+            # The first policy goes where no trial has been, so its model is wrong whatever the machine is like.
             doubt = unexplained(self.result.model, self.dynamics, executed, self.task.machine)
             if doubt is not None:
                 self.watch.note(doubt)
