@@ -1,17 +1,29 @@
-"""The table of `vfpilco bench`."""
+"""The tables of `vfpilco bench`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from statistics import median
+
 from rich.table import Table
 
-from vfpilco.studies.bench import BenchResult
+from vfpilco.studies.bench import BenchResult, Breakdown, TimeToSuccess
 
 
-def bench_table(measured: BenchResult) -> Table:
+def bench_tables(measured: BenchResult) -> list[Table]:
+    """Gradient steps, the parts of one, and complete runs."""
+    return [
+        _steps(measured),
+        _parts(measured.breakdown),
+        *([_runs(measured.to_success)] if measured.to_success else []),
+    ]
+
+
+def _steps(measured: BenchResult) -> Table:
     """Gradient steps: time, ratios, memory; below it that of a robot arm."""
     arm = measured.six_joints
     table = Table(
-        title="one gradient step, 400 particles, 90 time steps, two joints",
+        title="one gradient step, 200 particles, 90 time steps, two joints",
         caption=f"six joints, {arm.d_x} GP inputs, {arm.n} points, 200 particles, 200 time steps: "
         f"{1e3 * arm.seconds:.0f} ms",
         header_style="bold",
@@ -29,4 +41,28 @@ def bench_table(measured: BenchResult) -> Table:
             f"{row.compile_seconds:.1f}",
             f"{row.fit_seconds:.1f}",
         )
+    return table
+
+
+def _parts(breakdown: Breakdown) -> Table:
+    """What a gradient step spends its time on."""
+    table = Table(title="parts of a gradient step at 450 points", header_style="bold")
+    names = {"variance": "variances", "kernels": "kernels and means", "policy": "policy", "rest": "everything else"}
+    table.add_column("part")
+    table.add_column("ms", justify="right")
+    for part, name in names.items():
+        table.add_row(name, f"{1e3 * getattr(breakdown, part):.1f}")
+    return table
+
+
+def _runs(runs: Sequence[TimeToSuccess]) -> Table:
+    """The median of complete runs until their first success."""
+    table = Table(title=f"cart-pole until its first success, median of {len(runs)} runs", header_style="bold")
+    columns = {
+        **{"trials": "trials", "gradient_steps": "gradient steps", "seconds": "s", "compiling": "compiling s"},
+        **{"fitting": "fitting s", "optimising": "optimising s", "predicting": "predicting s", "peak_mb": "MB"},
+    }
+    for name in columns.values():
+        table.add_column(name, justify="right")
+    table.add_row(*(f"{median(getattr(run, field) for run in runs):.0f}" for field in columns))
     return table

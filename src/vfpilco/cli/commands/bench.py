@@ -9,18 +9,20 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from vfpilco.cli.arguments import parse
-from vfpilco.cli.bench_table import bench_table
+from vfpilco.cli.bench_table import bench_tables
 from vfpilco.common.checks import check_integer
-from vfpilco.studies.bench import SIZES, bench
+from vfpilco.studies.bench import RUNS, SIZES, bench
 from vfpilco.trials.plan import MOST_POINTS
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Measure how fast a gradient step is on this machine, against a plain version and against its lower bound."""
+    """Measure gradient steps on this machine, against a plain version and a lower bound, and the time to success."""
 
     sizes: tuple[int, ...] = SIZES
     """Numbers of training points to measure at."""
+    runs: int = RUNS
+    """Complete runs of the cart-pole, each until its first success."""
     json: bool = False
     """Print the results as one JSON object."""
 
@@ -30,8 +32,9 @@ def run(argv: list[str]) -> None:
     args: Arguments = parse(Arguments, argv, "bench")
     for size in args.sizes:
         check_integer("sizes", size, 20, MOST_POINTS)
-    measured = bench(args.sizes)
+    check_integer("runs", args.runs, 0)
+    measured = bench(args.sizes, args.runs)
     if args.json:
         print(json.dumps(dataclasses.asdict(measured)))
     else:
-        Console().print(bench_table(measured))
+        Console().print(*bench_tables(measured), sep="\n")

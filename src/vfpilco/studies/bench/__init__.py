@@ -6,6 +6,8 @@ one run: times vary from run to run, ratios less so.
 
 from __future__ import annotations
 
-from vfpilco.studies.bench.table import SIZES, ArmRow, BenchResult, StepRow, bench
+from vfpilco.studies.bench.breakdown import Breakdown
+from vfpilco.studies.bench.success import TimeToSuccess
+from vfpilco.studies.bench.table import RUNS, SIZES, ArmRow, BenchResult, StepRow, bench
 
-__all__ = ["SIZES", "ArmRow", "BenchResult", "StepRow", "bench"]
+__all__ = ["RUNS", "SIZES", "ArmRow", "BenchResult", "Breakdown", "StepRow", "TimeToSuccess", "bench"]

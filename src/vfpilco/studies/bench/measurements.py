@@ -1,36 +1,20 @@
-"""The measurements, one per process: a gradient step with its floor and a fit, its plain version, or an arm's step."""
+"""The measurements, one per process: a gradient step with its floor and a fit, its plain version, its parts, …"""
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-import jax
-
 from vfpilco.model.fit import fit
-from vfpilco.rollout.gradient import Objective, Sampling, begin, gradient_steps
-from vfpilco.rollout.schedule import Phase
+from vfpilco.studies.bench.breakdown import Breakdown, measure_breakdown
 from vfpilco.studies.bench.floor import measure_floor
 from vfpilco.studies.bench.problem import Problem
 from vfpilco.studies.bench.reference import measure_reference
+from vfpilco.studies.bench.step import Step, measure_step
+from vfpilco.studies.bench.success import TimeToSuccess, measure_success
 from vfpilco.studies.bench.timing import measure
 from vfpilco.trials.choosing import KERNELS
-
-STEPS = 8
-"""Gradient steps per measurement."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """A measured gradient step."""
-
-    seconds: float
-    compile_seconds: float
-    peak_mb: float
-    """The peak memory of the process."""
-    particle_steps_per_second: float
 
 
 @dataclass(frozen=True)
@@ -56,20 +40,6 @@ class ArmTimes:
     step: Step
     d_x: int
     """The number of GP inputs."""
-
-
-def measure_step(problem: Problem) -> Step:
-    """A gradient step as `learn` makes it."""
-    optimiser = problem.settings.optimiser
-    params = problem.params(optimiser.precision)
-    objective = Objective.of(problem.simulator, problem.projected(), params, None, optimiser.shards)
-    state = begin(params, jax.random.key(1), optimiser.shards)
-    phase = Phase(STEPS, 1e-3, optimiser.dropout)
-    sampling = Sampling(optimiser.particles, optimiser.shards)
-    found = measure(partial(gradient_steps, problem.simulator, state, objective, phase, sampling))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    seconds = found.seconds / STEPS
-    return Step(seconds, found.compile_seconds, peak, optimiser.particles * problem.simulator.horizon / seconds)
 
 
 def measure_cartpole(n: int) -> CartPoleTimes:
@@ -104,5 +74,7 @@ MEASUREMENTS: dict[type, Callable[[int], object]] = {
     CartPoleTimes: measure_cartpole,
     PlainTimes: measure_plain,
     ArmTimes: measure_arm,
+    Breakdown: measure_breakdown,
+    TimeToSuccess: measure_success,
 }
-"""What can be measured, by the class of its result; each is called with the number of training points."""
+"""What can be measured, by the class of its result; each is called with the number of training points, or a seed."""

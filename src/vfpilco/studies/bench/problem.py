@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ from vfpilco.model.inducing import SIZES
 from vfpilco.model.noise import WhiteNoise
 from vfpilco.model.posterior import Posterior
 from vfpilco.model.prior_mean import ConstantVelocity
-from vfpilco.policy.base import Params, PolicyInputs
+from vfpilco.policy.base import Params, Policy, PolicyInputs
 from vfpilco.policy.preparation import policy_inputs
 from vfpilco.policy.rbf import RBF
 from vfpilco.rollout.gradient import replicate
@@ -72,6 +72,11 @@ class Problem:
             horizon=200,
         )
         return Problem(dynamics.training_set(trial), simulator, settings)
+
+    def with_policy(self, policy: Policy) -> Problem:
+        """The same problem with another policy."""
+        bound = policy.bind(self.simulator.policy.inputs)
+        return replace(self, simulator=replace(self.simulator, policy=bound))
 
     def posterior(self, inducing: int) -> Posterior:
         """The posterior under fixed hyperparameters.

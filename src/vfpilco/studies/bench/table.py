@@ -13,7 +13,9 @@ import jax
 from vfpilco.common.configuration import configure
 from vfpilco.common.errors import UserError
 from vfpilco.data.records import from_json_types
+from vfpilco.studies.bench.breakdown import Breakdown
 from vfpilco.studies.bench.measurements import ArmTimes, CartPoleTimes, PlainTimes
+from vfpilco.studies.bench.success import TimeToSuccess
 
 Measured = TypeVar("Measured")
 SIZES = (90, 180, 450, 900, 1800, 10_000)
@@ -22,6 +24,10 @@ REFERENCE_UP_TO = 450
 """Training points up to which the plain version is measured; beyond, it only takes longer."""
 ARM_POINTS = 800
 """Training points of the robot arm."""
+BREAKDOWN_POINTS = 450
+"""Training points of the gradient step that is divided into its parts."""
+RUNS, FIRST_SEED = 5, 100
+"""Complete runs, and the seed of the first of them."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +68,17 @@ class BenchResult:
     """All times and ratios of one benchmark."""
 
     gradient_step: list[StepRow]
+    breakdown: Breakdown
+    """The parts of a gradient step at `BREAKDOWN_POINTS`."""
     six_joints: ArmRow
+    to_success: list[TimeToSuccess]
+    """Complete runs until their first success, seed by seed."""
     devices: int
     """The number of devices that JAX uses."""
 
 
-def bench(sizes: tuple[int, ...] = SIZES) -> BenchResult:
-    """Measure gradient steps and fits at these numbers of training points, then a gradient step of a robot arm.
+def bench(sizes: tuple[int, ...] = SIZES, runs: int = RUNS) -> BenchResult:
+    """Measure gradient steps and fits at these numbers of training points, their parts, a robot arm, complete runs.
 
     Raises:
         UserError: If a measurement fails.
@@ -76,7 +86,10 @@ def bench(sizes: tuple[int, ...] = SIZES) -> BenchResult:
     configure()
     rows = [_step_row(n) for n in sizes]
     arm = _in_own_process(ArmTimes, ARM_POINTS)
-    return BenchResult(rows, ArmRow(n=ARM_POINTS, d_x=arm.d_x, **vars(arm.step)), len(jax.devices()))
+    breakdown = _in_own_process(Breakdown, BREAKDOWN_POINTS)
+    to_success = [_in_own_process(TimeToSuccess, FIRST_SEED + i) for i in range(runs)]
+    six_joints = ArmRow(n=ARM_POINTS, d_x=arm.d_x, **vars(arm.step))
+    return BenchResult(rows, breakdown, six_joints, to_success, len(jax.devices()))
 
 
 def _step_row(n: int) -> StepRow:
@@ -96,5 +109,5 @@ def _in_own_process(cls: type[Measured], n: int) -> Measured:
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise UserError(f"Measuring {cls.__name__} at {n} points failed: {reason}.")
+        raise UserError(f"Measuring {cls.__name__} with {n} failed: {reason}.")
     return from_json_types(json.loads(done.stdout.splitlines()[-1]), cls)
