@@ -24,6 +24,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from vfpilco.model.kernels import Kernel
+from vfpilco.model.kernels.base import Gradient
 
 T = TypeVar("T")
 
@@ -66,7 +67,7 @@ class Posterior:
 
 def predict(posterior: Posterior, x: Float[Array, "M d_x"]) -> tuple[Float[Array, "M J"], Float[Array, "M J"]]:
     """Latent mean and variance of every joint, without the prior mean, in units of the targets."""
-    parts = [_project(posterior, x, j) for j in range(posterior.joints)]
+    parts = [_predict(posterior, x, j)[0] for j in range(posterior.joints)]
     mean, variance = (jnp.stack(column, axis=1) for column in zip(*((p.mean, p.variance) for p in parts), strict=True))
     return mean * posterior.y_scale, variance * posterior.y_scale**2
 
@@ -90,12 +91,12 @@ def _forward(posterior: Posterior, x: Array, z: Array) -> tuple[Array, Array]:
     """Samples (M, J) and their Jacobians (M, J, d_x); the joints are unrolled, each a few matrix products."""
 
     def one(j: int) -> tuple[Array, Array]:
-        part, kernel, params = _project(posterior, x, j), posterior.kernel, joint(posterior.params, j)
+        part, gradient = _predict(posterior, x, j)
         deviation = jnp.sqrt(part.variance)
         ratio = jnp.where(part.reliable, z[:, j] / deviation, 0)[:, None]
-        weights = jnp.concatenate([-ratio * part.v, jnp.ones_like(ratio)], axis=1) @ part.wa.T
-        jacobian = kernel.gradient(params, x, posterior.z[j], weights)
-        return part.mean + deviation * z[:, j], jacobian + ratio / 2 * kernel.diagonal_gradient(params, x)
+        weights = posterior.a[j] - (ratio * part.v) @ posterior.w[j].T
+        of_prior = posterior.kernel.diagonal_gradient(joint(posterior.params, j), x)
+        return part.mean + deviation * z[:, j], gradient(weights) + ratio / 2 * of_prior
 
     values, jacobians = zip(*map(one, range(posterior.joints)), strict=True)
     return jnp.stack(values, axis=1), jnp.stack(jacobians, axis=1)
@@ -108,7 +109,7 @@ def _backward(jacobians: Array, cotangent: Array) -> tuple[None, Array, None]:
 _sample.defvjp(_forward, _backward)
 
 
-class _Projected(NamedTuple):
+class _Predicted(NamedTuple):
     """What the posterior of one joint says at x, on targets of unit variance."""
 
     mean: Float[Array, "M"]
@@ -116,18 +117,15 @@ class _Projected(NamedTuple):
     reliable: Array
     """Where the variance is above its floor."""
     v: Float[Array, "M R"]
-    """k W."""
-    wa: Float[Array, "U R1"]
-    """[W, a]: one product with k gives v and the mean."""
+    """k W: what the data explain, in every direction."""
 
 
-def _project(posterior: Posterior, x: Array, j: int) -> _Projected:
+def _predict(posterior: Posterior, x: Array, j: int) -> tuple[_Predicted, Gradient]:
     params, z, a, w = joint((posterior.params, posterior.z, posterior.a, posterior.w), j)
-    wa = jnp.concatenate([w, a[:, None]], axis=1)
-    vm = posterior.kernel.cross(params, x, z) @ wa
-    v, prior = vm[:, :-1], posterior.kernel.diagonal(params, x)
+    k, gradient = posterior.kernel.cross_and_gradient(params, x, z)
+    v, prior = k @ w, posterior.kernel.diagonal(params, x)
     variance, floor = prior - (v * v).sum(-1), FLOOR[str(prior.dtype)] * prior
-    return _Projected(vm[:, -1], jnp.maximum(variance, floor), variance > floor, v, wa)
+    return _Predicted(k @ a, jnp.maximum(variance, floor), variance > floor, v), gradient
 
 
 FLOOR = {"float32": 1e-6, "float64": 1e-10}

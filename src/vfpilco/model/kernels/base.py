@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -14,8 +14,8 @@ from vfpilco.common.errors import UserError, unknown
 Rows = Float[Array, "M d_x"]
 Points = Float[Array, "U d_x"]
 Cross = Float[Array, "M U"]
-Weights = Float[Array, "U"] | Float[Array, "M U"]
-"""One weight per point, the same for every row or not."""
+Gradient = Callable[[Cross], Rows]
+"""∂/∂x Σ_n c_n k(x, z_n) for every row, as a function of the weights c (M, U)."""
 Params = Any
 """The hyperparameters of a kernel: arrays in any nesting of tuples and dictionaries."""
 
@@ -117,11 +117,13 @@ class Kernel(Protocol):
         """
         ...
 
-    def gradient(self, params: Params, x: Rows, z: Points, c: Weights, others: Cross | None = None) -> Rows:
-        """∂/∂x Σ_n c_n k(x, z_n), or of the product with `others`, which are held constant."""
-        weights = jnp.broadcast_to(c, (len(x), len(z)))
-        weights = weights if others is None else weights * others
-        return jax.grad(lambda x: (self.cross(params, x, z) * weights).sum())(x)
+    def cross_and_gradient(self, params: Params, x: Rows, z: Points) -> tuple[Cross, Gradient]:
+        """k(x, z) for every pair of rows, and ∂/∂x Σ_n c_n k(x, z_n) as a function of the weights c (M, U).
+
+        What both need is computed once.
+        """
+        k, pull = jax.vjp(lambda x: self.cross(params, x, z), x)
+        return k, lambda c: pull(c)[0]
 
     def diagonal(self, params: Params, x: Rows) -> Float[Array, "M"]:
         """k(x, x) for every row."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from operator import mul
+from operator import add, mul
 
 import numpy as np
 from jaxtyping import Array, Float
 
-from vfpilco.model.kernels.base import Cross, GPInputs, Hyperprior, Kernel, Params, Points, Rows, Weights
-from vfpilco.model.kernels.elementary import times
+from vfpilco.model.kernels.base import Cross, GPInputs, Gradient, Hyperprior, Kernel, Params, Points, Rows
 
 
 @dataclass(frozen=True)
@@ -41,27 +40,24 @@ class Product(Kernel):
     def cross(self, params: Params, x: Rows, z: Points) -> Cross:
         return reduce(mul, [factor.cross(p, x, z) for factor, p in zip(self.factors, params, strict=True)])
 
-    def gradient(self, params: Params, x: Rows, z: Points, c: Weights, others: Cross | None = None) -> Rows:
-        return sum(
-            factor.gradient(p, x, z, c, times(rest.cross(rest_params, x, z), others))
-            for factor, p, rest, rest_params in self._each(params)
-        )  # pyright: ignore[reportReturnType]
+    def cross_and_gradient(self, params: Params, x: Rows, z: Points) -> tuple[Cross, Gradient]:
+        ks, gradients = _separately(self.factors, params, x, z)
+
+        def gradient(c: Cross) -> Rows:
+            others = [reduce(mul, ks[:i] + ks[i + 1 :], c) for i in range(len(ks))]
+            return reduce(add, [each(other) for each, other in zip(gradients, others, strict=True)])
+
+        return reduce(mul, ks), gradient
 
     def diagonal(self, params: Params, x: Rows) -> Float[Array, "M"]:
         return reduce(mul, [factor.diagonal(p, x) for factor, p in zip(self.factors, params, strict=True)])
 
     def diagonal_gradient(self, params: Params, x: Rows) -> Rows:
-        return sum(
-            factor.diagonal_gradient(p, x) * rest.diagonal(rest_params, x)[:, None]
-            for factor, p, rest, rest_params in self._each(params)
-        )  # pyright: ignore[reportReturnType]
-
-    def _each(self, params: Params) -> list[tuple[Kernel, Params, Product, Params]]:
-        """Every factor, and the product of the others."""
-        return [
-            (factor, params[i], Product(self.factors[:i] + self.factors[i + 1 :]), params[:i] + params[i + 1 :])
-            for i, factor in enumerate(self.factors)
-        ]
+        pairs = list(zip(self.factors, params, strict=True))
+        diagonals = [factor.diagonal(p, x)[:, None] for factor, p in pairs]
+        gradients = [factor.diagonal_gradient(p, x) for factor, p in pairs]
+        products = [reduce(mul, diagonals[:i] + diagonals[i + 1 :], each) for i, each in enumerate(gradients)]
+        return reduce(add, products)
 
 
 @dataclass(frozen=True)
@@ -92,14 +88,21 @@ class Sum(Kernel):
     def cross(self, params: Params, x: Rows, z: Points) -> Cross:
         return sum(term.cross(p, x, z) for term, p in zip(self.terms, params, strict=True))  # pyright: ignore
 
-    def gradient(self, params: Params, x: Rows, z: Points, c: Weights, others: Cross | None = None) -> Rows:
-        return sum(term.gradient(p, x, z, c, others) for term, p in zip(self.terms, params, strict=True))  # pyright: ignore
+    def cross_and_gradient(self, params: Params, x: Rows, z: Points) -> tuple[Cross, Gradient]:
+        ks, gradients = _separately(self.terms, params, x, z)
+        return reduce(add, ks), lambda c: reduce(add, [each(c) for each in gradients])
 
     def diagonal(self, params: Params, x: Rows) -> Float[Array, "M"]:
         return sum(term.diagonal(p, x) for term, p in zip(self.terms, params, strict=True))  # pyright: ignore
 
     def diagonal_gradient(self, params: Params, x: Rows) -> Rows:
         return sum(term.diagonal_gradient(p, x) for term, p in zip(self.terms, params, strict=True))  # pyright: ignore
+
+
+def _separately(kernels: tuple[Kernel, ...], params: Params, x: Rows, z: Points) -> tuple[list[Cross], list[Gradient]]:
+    """The covariances and gradients of several kernels."""
+    found = [kernel.cross_and_gradient(p, x, z) for kernel, p in zip(kernels, params, strict=True)]
+    return [k for k, _ in found], [gradient for _, gradient in found]
 
 
 def _first_lengthscales(kernels: tuple[Kernel, ...], params: Params) -> np.ndarray | None:

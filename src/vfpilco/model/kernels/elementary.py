@@ -13,12 +13,12 @@ from vfpilco.model.kernels.base import (
     HYPERPRIOR_STD,
     Cross,
     GPInputs,
+    Gradient,
     Hyperprior,
     Kernel,
     Params,
     Points,
     Rows,
-    Weights,
     check_selection,
 )
 
@@ -89,11 +89,16 @@ class SE(ScaledKernel):
         exponent = x @ z.T - 0.5 * (x * x).sum(-1, keepdims=True) + (2 * params["log_scale"] - 0.5 * (z * z).sum(-1))
         return jnp.exp(exponent)
 
-    def gradient(self, params: Params, x: Rows, z: Points, c: Weights, others: Cross | None = None) -> Rows:
-        """Σ_n c_n k(x, z_n) (z_n - x) / ℓ²; the compiler computes k only once."""
-        points = jnp.concatenate([jnp.ones((len(z), 1), z.dtype), z], axis=1)
-        sums = _weighted(times(self.cross(params, x, z), others), c, points)
-        return (sums[:, 1:] - sums[:, :1] * x) * jnp.exp(-2 * params["log_lengthscales"])
+    def cross_and_gradient(self, params: Params, x: Rows, z: Points) -> tuple[Cross, Gradient]:
+        """The gradient is Σ_n c_n k(x, z_n) (z_n - x) / ℓ²."""
+        k = self.cross(params, x, z)
+
+        def gradient(c: Cross) -> Rows:
+            points = jnp.concatenate([jnp.ones((len(z), 1), z.dtype), z], axis=1)
+            sums = (k * c) @ points
+            return (sums[:, 1:] - sums[:, :1] * x) * jnp.exp(-2 * params["log_lengthscales"])
+
+        return k, gradient
 
     def diagonal(self, params: Params, x: Rows) -> Float[Array, "M"]:
         return jnp.full(x.shape[0], jnp.exp(2 * params["log_scale"]), x.dtype)
@@ -129,17 +134,17 @@ class Poly(ScaledKernel):
         return 1.0
 
     def cross(self, params: Params, x: Rows, z: Points) -> Cross:
-        base = self.offset + x @ (z * jnp.exp(-2 * params["log_lengthscales"])).T
-        return jnp.exp(2 * params["log_scale"]) * base**self.degree
+        return self.cross_and_gradient(params, x, z)[0]
 
-    def gradient(self, params: Params, x: Rows, z: Points, c: Weights, others: Cross | None = None) -> Rows:
-        """Σ_n c_n n λ² (1 + Σ_d x_d z_d / s_d²)^(n-1) z_n / s²."""
-        z_s = z * jnp.exp(-2 * params["log_lengthscales"])
-        if self.degree > 1:
-            others = times((self.offset + x @ z_s.T) ** (self.degree - 1), others)
-        if others is None:
-            others = jnp.ones((len(x), len(z)), x.dtype)
-        return _weighted(others, c, self.degree * jnp.exp(2 * params["log_scale"]) * z_s)
+    def cross_and_gradient(self, params: Params, x: Rows, z: Points) -> tuple[Cross, Gradient]:
+        """The gradient is Σ_n c_n n λ² (1 + Σ_d x_d z_d / s_d²)^(n-1) z_n / s²."""
+        z_s, signal = z * jnp.exp(-2 * params["log_lengthscales"]), jnp.exp(2 * params["log_scale"])
+        base = self.offset + x @ z_s.T
+
+        def gradient(c: Cross) -> Rows:
+            return (c * base ** (self.degree - 1)) @ (self.degree * signal * z_s)
+
+        return signal * base**self.degree, gradient
 
     def diagonal(self, params: Params, x: Rows) -> Float[Array, "M"]:
         base = self.offset + (x * x * jnp.exp(-2 * params["log_lengthscales"])).sum(-1)
@@ -173,16 +178,6 @@ class Linear(Poly):
     def unit(self, inputs: GPInputs) -> np.ndarray:
         """The root mean square: a cosine near 1 has a small spread, in units of which slopes would be huge."""
         return inputs.size
-
-
-def times(k: Array, others: Array | None) -> Array:
-    """The product with `others`, if there are any."""
-    return k if others is None else k * others
-
-
-def _weighted(k: Array, c: Array, points: Array) -> Array:
-    """Σ_n k_mn c_n points_n, or with separate weights c_mn for every row."""
-    return k @ (c[:, None] * points) if c.ndim == 1 else (k * c) @ points
 
 
 def _on(on: tuple[str, ...]) -> str:
