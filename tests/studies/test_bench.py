@@ -8,7 +8,7 @@ from rich.console import Console
 
 from vfpilco.cli.bench_table import bench_tables
 from vfpilco.cli.main import main
-from vfpilco.studies.bench import ArmRow, BenchResult, Breakdown, StepRow, TimeToSuccess
+from vfpilco.studies.bench import ArmRow, BenchResult, Breakdown, Scaling, StepRow, TimeToSuccess
 from vfpilco.studies.bench.success import COMPILING, Stopwatch
 
 
@@ -26,6 +26,7 @@ def test_bench_prints_every_ratio_of_one_run(capsys, monkeypatch):
     assert row["compile_seconds"] > 0
     assert measured["breakdown"]["kernels"] > 0
     assert measured["breakdown"]["rest"] > 0
+    assert 0 < measured["scaling"]["all_cores"] < 1.5 * measured["scaling"]["one_core"]
     (run,) = measured["to_success"]
     assert 1 <= run["trials"] <= 5
     assert run["gradient_steps"] >= 100
@@ -40,11 +41,12 @@ def test_the_tables_show_medians_of_runs_and_parts_of_a_step():
     step = StepRow(450, 0.022, 25.0, 1.5, 600.0, 3.0, 1e6, 1.2)
     arm = ArmRow(800, 36, 0.2, 5.0, 900.0, 1e6)
     runs = [TimeToSuccess(seconds, 3, 1400, 20.0, 5.0, 30.0, 4.0, 900.0) for seconds in (50.0, 61.0, 90.0)]
-    measured = BenchResult([step], Breakdown(0.004, 0.006, 0.004, 0.005), arm, runs, 2)
+    measured = BenchResult([step], Breakdown(0.004, 0.006, 0.004, 0.005), Scaling(2, 0.036, 0.02), arm, runs, 2)
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(*bench_tables(measured), sep="\n")
     text = console.export_text()
     assert [line.split() for line in text.splitlines() if "variances" in line] == [["│", "variances", "│", "4.0", "│"]]
+    assert "efficiency 90%" in text
     assert "median of 3 runs" in text
     assert "1400" in text
     assert " 61 " in text

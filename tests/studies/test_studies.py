@@ -173,7 +173,7 @@ def test_the_arms_study_shows_errors_trial_by_trial(tmp_path):
 def test_the_studies_are_those_of_the_paper_and_others(capsys):
     assert main(["reproduce", "--list"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed] == [*STUDIES, "alternatives", "calibration"]
+    assert [line.split()[0] for line in listed] == [*STUDIES, "alternatives", "calibration", "draws"]
     defaults = {f"{machine}-default" for machine in ("cartpole", "furuta", "ballplate", "ur5")}
     assert STUDIES.keys() == {*COMMITTED, *defaults, "cartpole-pms", "ballplate-rough", "shelf", "safety"}
 

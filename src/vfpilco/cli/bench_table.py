@@ -7,14 +7,14 @@ from statistics import median
 
 from rich.table import Table
 
-from vfpilco.studies.bench import BenchResult, Breakdown, TimeToSuccess
+from vfpilco.studies.bench import BenchResult, Breakdown, Scaling, TimeToSuccess
 
 
 def bench_tables(measured: BenchResult) -> list[Table]:
     """Gradient steps, the parts of one, and complete runs."""
     return [
         _steps(measured),
-        _parts(measured.breakdown),
+        _parts(measured.breakdown, measured.scaling),
         *([_runs(measured.to_success)] if measured.to_success else []),
     ]
 
@@ -44,9 +44,17 @@ def _steps(measured: BenchResult) -> Table:
     return table
 
 
-def _parts(breakdown: Breakdown) -> Table:
-    """What a gradient step spends its time on."""
-    table = Table(title="parts of a gradient step at 450 points", header_style="bold")
+def _parts(breakdown: Breakdown, scaling: Scaling | None) -> Table:
+    """What a gradient step spends its time on; below it what more cores bring."""
+    caption = (
+        None
+        if scaling is None
+        else (
+            f"one core: {1e3 * scaling.one_core:.0f} ms, {scaling.cores} cores: {1e3 * scaling.all_cores:.0f} ms, "
+            f"efficiency {scaling.efficiency:.0%}"
+        )
+    )
+    table = Table(title="parts of a gradient step at 450 points", caption=caption, header_style="bold")
     names = {"variance": "variances", "kernels": "kernels and means", "policy": "policy", "rest": "everything else"}
     table.add_column("part")
     table.add_column("ms", justify="right")

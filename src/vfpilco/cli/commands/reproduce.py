@@ -17,7 +17,7 @@ from vfpilco.cli.outputs import row_to_json
 from vfpilco.cli.study_display import StudyDisplay
 from vfpilco.common.errors import UserError
 from vfpilco.data.records import to_json_types
-from vfpilco.studies import STUDIES, alternatives, calibration
+from vfpilco.studies import STUDIES, alternatives, calibration, draws
 from vfpilco.studies import load as load_study
 from vfpilco.studies.alternatives.comparison import SEEDS
 from vfpilco.studies.alternatives.records import AlternativeRecord
@@ -101,7 +101,7 @@ def run(argv: list[str]) -> None:
     """`vfpilco reproduce STUDY`: run what is missing, show the table."""
     if argv == ["--list"]:
         known = {study.name: study.summary for study in STUDIES.values()}
-        known |= {other.NAME: other.SUMMARY for other in (alternatives, calibration)}
+        known |= {other.NAME: other.SUMMARY for other in (alternatives, calibration, draws)}
         for name, summary in known.items():
             print(f"{name:<{max(map(len, known))}}  {summary}")
         return
@@ -110,6 +110,9 @@ def run(argv: list[str]) -> None:
         return compare_alternatives(args)
     if args.study == calibration.NAME:
         done = calibration.calibrate(args.results or RESULTS)
+        return _show(Console(), done.table, done.files)
+    if args.study == draws.NAME:
+        done = draws.compare_draws(args.out or Path("runs"), args.results or RESULTS, print)
         return _show(Console(), done.table, done.files)
     study = load_study(args.study)
     out = args.out or Path("runs") / study.name

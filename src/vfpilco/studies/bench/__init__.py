@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from vfpilco.studies.bench.breakdown import Breakdown
 from vfpilco.studies.bench.success import TimeToSuccess
-from vfpilco.studies.bench.table import RUNS, SIZES, ArmRow, BenchResult, StepRow, bench
+from vfpilco.studies.bench.table import RUNS, SIZES, ArmRow, BenchResult, Scaling, StepRow, bench
 
-__all__ = ["RUNS", "SIZES", "ArmRow", "BenchResult", "Breakdown", "StepRow", "TimeToSuccess", "bench"]
+__all__ = ["RUNS", "SIZES", "ArmRow", "BenchResult", "Breakdown", "Scaling", "StepRow", "TimeToSuccess", "bench"]

@@ -42,6 +42,13 @@ class ArmTimes:
     """The number of GP inputs."""
 
 
+@dataclass(frozen=True)
+class OneCoreTimes:
+    """The same gradient step when the process may use one core only."""
+
+    seconds: float
+
+
 def measure_cartpole(n: int) -> CartPoleTimes:
     """A gradient step on the cart-pole with `n` training points, its floor, and a fit."""
     problem = Problem.cartpole(n)
@@ -64,6 +71,11 @@ def measure_plain(n: int) -> PlainTimes:
     return PlainTimes(measure_reference(Problem.cartpole(n)))
 
 
+def measure_one_core(n: int) -> OneCoreTimes:
+    """A gradient step on the cart-pole, in a process that has been limited to one core."""
+    return OneCoreTimes(measure_step(Problem.cartpole(n)).seconds)
+
+
 def measure_arm(n: int) -> ArmTimes:
     """A gradient step of a robot arm, with the default number of inducing points."""
     problem = Problem.six_joints(n)
@@ -73,6 +85,7 @@ def measure_arm(n: int) -> ArmTimes:
 MEASUREMENTS: dict[type, Callable[[int], object]] = {
     CartPoleTimes: measure_cartpole,
     PlainTimes: measure_plain,
+    OneCoreTimes: measure_one_core,
     ArmTimes: measure_arm,
     Breakdown: measure_breakdown,
     TimeToSuccess: measure_success,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from vfpilco.common.configuration import configure
 from vfpilco.common.errors import UserError
 from vfpilco.data.records import from_json_types
 from vfpilco.studies.bench.breakdown import Breakdown
-from vfpilco.studies.bench.measurements import ArmTimes, CartPoleTimes, PlainTimes
+from vfpilco.studies.bench.measurements import ArmTimes, CartPoleTimes, OneCoreTimes, PlainTimes
 from vfpilco.studies.bench.success import TimeToSuccess
 
 Measured = TypeVar("Measured")
@@ -64,12 +65,30 @@ class ArmRow:
 
 
 @dataclass(frozen=True)
+class Scaling:
+    """A gradient step at `BREAKDOWN_POINTS` on one core and on all."""
+
+    cores: int
+    one_core: float
+    """Seconds on one core."""
+    all_cores: float
+    """Seconds on all of them."""
+
+    @property
+    def efficiency(self) -> float:
+        """How many times faster it is on all cores, relative to their number."""
+        return self.one_core / (self.cores * self.all_cores)
+
+
+@dataclass(frozen=True)
 class BenchResult:
     """All times and ratios of one benchmark."""
 
     gradient_step: list[StepRow]
     breakdown: Breakdown
     """The parts of a gradient step at `BREAKDOWN_POINTS`."""
+    scaling: Scaling | None
+    """What a second core brings; None where a process cannot be limited to one."""
     six_joints: ArmRow
     to_success: list[TimeToSuccess]
     """Complete runs until their first success, seed by seed."""
@@ -87,9 +106,15 @@ def bench(sizes: tuple[int, ...] = SIZES, runs: int = RUNS) -> BenchResult:
     rows = [_step_row(n) for n in sizes]
     arm = _in_own_process(ArmTimes, ARM_POINTS)
     breakdown = _in_own_process(Breakdown, BREAKDOWN_POINTS)
+    scaling = _scaling() if hasattr(os, "sched_setaffinity") else None
     to_success = [_in_own_process(TimeToSuccess, FIRST_SEED + i) for i in range(runs)]
     six_joints = ArmRow(n=ARM_POINTS, d_x=arm.d_x, **vars(arm.step))
-    return BenchResult(rows, breakdown, six_joints, to_success, len(jax.devices()))
+    return BenchResult(rows, breakdown, scaling, six_joints, to_success, len(jax.devices()))
+
+
+def _scaling() -> Scaling:
+    one, every = (_in_own_process(cls, BREAKDOWN_POINTS) for cls in (OneCoreTimes, CartPoleTimes))
+    return Scaling(len(os.sched_getaffinity(0)), one.seconds, every.step.seconds)
 
 
 def _step_row(n: int) -> StepRow:
