@@ -9,6 +9,7 @@ import numpy as np
 from vfpilco.common.configuration import configure
 from vfpilco.data.trial import Trial
 from vfpilco.model import diagnostics
+from vfpilco.state.window import VelocityFree
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.storage.store import MODEL, PREDICTION
 from vfpilco.studies.base import Job, load_task
@@ -29,7 +30,8 @@ def collect(job: Job, folder: RunFolder) -> RunRecord:
     trials = [folder.trial(i, positions) for i in range(len(folder.results()))]
     last = sum(row.kind == "policy" for row in folder.results())
     model, _ = folder.artifact(MODEL, last)
-    dynamics = dynamics_of(settings, task.machine, folder.policy(last).state)
+    state = folder.policy(last).state
+    dynamics = dynamics_of(settings, task.machine, state)
     errors = np.abs(diagnostics.one_step_errors(model, dynamics, trials[-1]))
     return RunRecord(
         configuration=job.configuration.name,
@@ -41,6 +43,7 @@ def collect(job: Job, folder: RunFolder) -> RunRecord:
         machine=header.machine,
         seconds=round(sum(timing.seconds for timing in folder.timings()), 1),
         results=folder.results(),
+        m_u=state.m_u if isinstance(state, VelocityFree) else None,
         one_step_errors=[[float(f"{error:.4g}") for error in column] for column in errors.T],
         **_paths(job, trials),
         **_tests(job, folder, trials[-1]),

@@ -42,6 +42,8 @@ class RunRecord:
     """How long it took."""
     results: list[TrialResult]
     """The lines of its results.jsonl."""
+    m_u: int | None = None
+    """The control memory of the last model; None if it has none."""
     one_step_errors: list[list[float]] = field(default_factory=list)
     """Absolute errors of the last model one sample ahead on the last trial, a list for every position."""
     paths: list[list[list[float]]] = field(default_factory=list)

@@ -62,7 +62,7 @@ def median_trial(first: Float[np.ndarray, "runs"]) -> str:
     return "none" if math.isinf(median) else f"{median:.0f}"
 
 
-def _figure(study: Study, records: list[RunRecord], file: Path) -> None:
+def successes_figure(study: Study, records: list[RunRecord], file: Path) -> None:
     """A line for every run with a dot for every trial it made, filled if it was a success."""
     shown = groups(study, records)
     figure = new_figure(8, 1 + 0.7 * len(shown))
@@ -85,7 +85,7 @@ SHELF = Study(
     task="",
     trials=6,
     configurations=tuple(Configuration(name.replace("_", "-"), {}, task=f"{FOLDER}/{name}.py") for name in MACHINES),
-    figure=_figure,
+    figure=successes_figure,
     table=_table,
     published_runs=5,
     folder=FOLDER,
