@@ -13,7 +13,8 @@ from vfpilco.data.watcher import Watcher
 from vfpilco.policy.base import PolicyInputs
 from vfpilco.policy.rbf import RBF
 from vfpilco.rollout import optimise
-from vfpilco.rollout.optimise import Best, Optimisation
+from vfpilco.rollout.optimise import Optimisation
+from vfpilco.rollout.optimiser_state import Best
 from vfpilco.rollout.particles import Simulator
 from vfpilco.rollout.race import Start
 from vfpilco.rollout.settings import OptimiserSettings
@@ -130,7 +131,7 @@ def test_the_gradient_decay_is_found_by_a_race(known, monkeypatch):
     assert len(found.costs) == settings.steps
 
 
-def test_of_two_known_policies_the_better_one_takes_part_and_a_new_one_too(known, monkeypatch):
+def test_of_two_known_policies_the_better_one_takes_part(known, monkeypatch):
     simulator, posterior, settings, key = known
     monkeypatch.setattr(optimise, "SHARE", 0.5)  # of the first phase of 6 steps
     monkeypatch.setattr(optimise, "FEWEST", 3)
@@ -144,7 +145,67 @@ def test_of_two_known_policies_the_better_one_takes_part_and_a_new_one_too(known
     )
     optimisation.run(Notes())
     names = {optimisation.evaluate(start.params).mean(): start.name for start in starts[:2]}
-    assert began == [names[min(names)], "a new policy"]
+    assert began == [names[min(names)]]
+
+
+@pytest.fixture
+def always_enough_steps(monkeypatch):
+    monkeypatch.setattr(optimise, "FEWEST", 1)
+
+
+def from_a_known_policy(known, script, to_beat, **changes) -> Scripted:
+    given = jax.tree.map(np.float32, known[0].policy.init(jax.random.key(5)))
+    starts = (Start("the last policy", given), optimise.FRESH)
+    return Scripted(*known, starts=starts, to_beat=to_beat, script=script, **changes)
+
+
+DISAPPOINTING = (9.0, *itertools.repeat(8.0, 7))
+"""The known policy, and its optimisation of seven chunks."""
+
+
+@pytest.mark.parametrize(
+    ("second", "cost", "start"), [((7.0, 6.0), 6.0, "a new policy"), ((9.5,) * 7, 8.0, "the last policy")]
+)
+def test_a_policy_that_is_no_improvement_is_compared_with_one_from_scratch(
+    known, chunks_of_two, always_enough_steps, second, cost, start
+):
+    # Evaluated: the known policy, its chunks, the chunks of the new one, and in the end the first one again.
+    script = (*DISAPPOINTING, *(second + (7.0,) * 7)[:7], 8.0)
+    states = []
+    found = from_a_known_policy(known, script, 8.0).run(watch := Notes(), checkpoint=states.append)
+    assert (found.expected_cost, found.start.name) == (cost, start)
+    assert len(found.costs) == 24
+    assert [state.rival.steps for state in states] == [0] * 7 + [12] * 7
+    assert len(watch.notes) == 1
+    assert f"(cost 8), so another one was optimised from scratch (cost {min(second):.3g})" in watch.notes[0]
+    assert watch.notes[0].endswith("it is used." if start == "a new policy" else "it is not used.")
+
+
+@pytest.mark.parametrize("to_beat", [8.1, np.inf])
+def test_an_improvement_is_not_compared_with_anything(known, chunks_of_two, always_enough_steps, to_beat):
+    found = from_a_known_policy(known, DISAPPOINTING, to_beat).run(watch := Notes())
+    assert (found.expected_cost, len(found.costs), watch.notes) == (8.0, 12, [])
+
+
+def test_a_new_policy_is_not_compared_with_another_new_one(known, chunks_of_two, always_enough_steps):
+    found = Scripted(*known, to_beat=-np.inf, script=DISAPPOINTING).run(Notes())
+    assert len(found.costs) == 12
+
+
+@pytest.mark.parametrize("interrupted_after", [6, 7, 9])
+def test_two_optimisations_are_continued_to_the_bit(known, chunks_of_two, always_enough_steps, interrupted_after):
+    """Also if the first had ended, and the second had not begun."""
+    simulator, posterior, settings, key = known
+    given = jax.tree.map(np.float32, simulator.policy.init(jax.random.key(5)))
+    starts = (Start("the last policy", given), optimise.FRESH)
+    optimisation = Optimisation(simulator, posterior, settings, key, starts, to_beat=-np.inf)
+    states = []
+    whole = optimisation.run(Notes(), checkpoint=states.append)
+    saved = states[interrupted_after - 1].arrays()
+    restored = optimisation.start().restored(saved, settings.shards)
+    continued = optimisation.run(Notes(), restored)
+    assert same(continued.params, whole.params)
+    np.testing.assert_array_equal(continued.costs, whole.costs)
 
 
 def test_a_policy_to_start_from_is_kept_if_nothing_better_is_found(known, chunks_of_two):

@@ -1,7 +1,8 @@
 """The policy optimisation of one trial: gradient steps in chunks, until the schedule ends or the cost converges.
 
 After every chunk the policy is evaluated on particles that no gradient has seen. The best one is kept; if the cost has
-risen far above it, the optimisation returns to it with smaller steps.
+risen far above it, the optimisation returns to it with smaller steps. If the best one is not good enough in the end,
+another optimisation begins with a new policy, and the better one of both is the result.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from vfpilco.model.posterior import Posterior
 from vfpilco.policy.base import Params
 from vfpilco.rollout.constraint import FIRST, GROWTH, MOST
 from vfpilco.rollout.convergence import converged, stalled
-from vfpilco.rollout.gradient import AdamState, Objective, Sampling, begin, gradient_steps, replicate
+from vfpilco.rollout.gradient import AdamState, Objective, Sampling, begin, gradient_steps
+from vfpilco.rollout.optimiser_state import PATIENCE, Best, OptimiserState, Rival, mean
 from vfpilco.rollout.particles import Rollout, Simulator, simulate
 from vfpilco.rollout.race import DECAYS, SHARE, Runner, Start, race
 from vfpilco.rollout.schedule import Phase, chunk_size, phases, steps_left
@@ -30,8 +32,6 @@ from vfpilco.rollout.settings import OptimiserSettings
 
 RETRIES = 10
 """How often a chunk with a cost that is not finite is drawn again before the policy itself is."""
-COLLAPSE, PATIENCE = 1.25, 2
-"""An optimisation has collapsed if the cost was so many times that of the best policy at so many evaluations."""
 MOST_HALVINGS = 3
 """How often the steps are halved after a collapse; then the optimisation ends with the best policy."""
 FEWEST = 20
@@ -39,79 +39,6 @@ FEWEST = 20
 EVALUATION = 1_000_001
 """What the random key of evaluations is derived with."""
 FRESH = Start("a new policy")
-
-
-class Best(NamedTuple):
-    """The best policy so far, by its expected cost on particles that no gradient has seen."""
-
-    params: Params
-    costs: Float[np.ndarray, "M"]
-    """The cost of every particle."""
-    worse: int = 0
-    """Evaluations since then, in a row, with a cost far above it."""
-
-    @property
-    def cost(self) -> float:
-        """The expected cost; infinite if it was never finite."""
-        return mean(self.costs)
-
-    def after(self, params: Params, costs: Float[np.ndarray, "M"]) -> Best:
-        """The best one after another evaluation."""
-        if mean(costs) <= self.cost:
-            return Best(params, costs)
-        return self._replace(worse=self.worse + 1 if mean(costs) > COLLAPSE * self.cost else 0)
-
-
-def mean(costs: Float[np.ndarray, "M"]) -> float:
-    """The mean; infinite if a cost is not finite."""
-    return float(costs.mean()) if np.all(np.isfinite(costs)) else np.inf
-
-
-class OptimiserState(NamedTuple):
-    """Where an optimisation is between two chunks: everything that is needed to continue it, to the bit."""
-
-    attempt: int
-    """Which of several optimisations for the same trial this is, from 0."""
-    redraw: int
-    """How often the policy was drawn again."""
-    phase: int
-    begun: int
-    """How many steps had been made when this phase began."""
-    halvings: int
-    """How often the steps were halved after a collapse."""
-    decay: float
-    """The gradient decay."""
-    origin: int
-    """Which of the starts it began from."""
-    weight: float
-    """The weight of the safe ranges."""
-    best: Best
-    adam: AdamState
-    evaluations: Float[np.ndarray, "evaluations M"]
-    """The cost of every particle under the best policy, after every evaluation of this phase."""
-    costs: Float[np.ndarray, "steps"]
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """All of it, by name."""
-        raw = self._replace(adam=self.adam._replace(key=jax.random.key_data(self.adam.key)))
-        leaves, _ = jax.tree_util.tree_flatten_with_path(raw)
-        return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
-
-    def restored(self, arrays: dict[str, np.ndarray], shards: int) -> OptimiserState:
-        """The one that gave `arrays`, of an optimisation like this one; `ValueError` if it was of another."""
-        shapes = {name: (array.dtype, array.shape[1:]) for name, array in self.arrays().items()}
-        if {name: (array.dtype, array.shape[1:]) for name, array in arrays.items()} != shapes:
-            raise ValueError("it is of another optimisation")
-        names, structure = list(shapes), jax.tree.structure(self)
-        raw = jax.tree.unflatten(structure, [arrays[name] for name in names])
-        adam = raw.adam._replace(key=jax.random.wrap_key_data(jnp.asarray(raw.adam.key)))
-        numbers = {
-            name: int(getattr(raw, name)) for name in ("attempt", "redraw", "phase", "begun", "halvings", "origin")
-        }
-        best = raw.best._replace(worse=int(raw.best.worse))
-        return raw._replace(
-            adam=replicate(adam, shards), best=best, decay=float(raw.decay), weight=float(raw.weight), **numbers
-        )
 
 
 class Optimised(NamedTuple):
@@ -147,7 +74,9 @@ class Optimisation:
     key: Array
     """Fixes all randomness."""
     starts: tuple[Start, ...] = (FRESH,)
-    """The policies to start from; of several the best one is found by a race."""
+    """The policies to start from: the best known one, or a new one if there is none."""
+    to_beat: float = np.inf
+    """The cost that a policy should stay below: if it does not, another optimisation begins with a new one."""
     multipliers: Callable[[Params], Params] | None = None
     """Gives the learning-rate multiplier of every parameter; 1 if there is none."""
     settled: bool = False
@@ -181,6 +110,7 @@ class Optimisation:
             origin=origin,
             weight=self.weight,
             best=best,
+            rival=Rival(best._replace(costs=unknown), decay, origin, 0),
             adam=adam,
             evaluations=best.costs[None],
             costs=costs,
@@ -202,14 +132,25 @@ class Optimisation:
         Raises:
             UserError: If the expected cost is never finite.
         """
+        now = now or self._raced([self.start(origin=i) for i in range(len(self.starts))], watch)
+        while True:
+            now = self._to_the_end(now, watch, checkpoint)
+            if now.rival.steps or not self._disappoints(now):
+                return self.result(now, watch)
+            now = self._afresh(now, watch)
+
+    def _to_the_end(
+        self, now: OptimiserState, watch: Watcher, checkpoint: Callable[[OptimiserState], None]
+    ) -> OptimiserState:
+        """The state when all phases have ended."""
         plan, settings = phases(self.settings, self.settled), self.settings
-        now = now or self._raced(watch)
         objective = self._objective(now)
         chunk = chunk_size(self.simulator, settings)
         while now.phase < len(plan) and now.halvings <= MOST_HALVINGS:
             interrupts.check()
             phase, made = plan[now.phase], len(now.costs) - now.begun
-            left = steps_left(settings, phase, made, now.begun - self._spent)
+            made_before = now.begun - now.rival.steps - self._spent
+            left = steps_left(settings, phase, made, made_before)
             if left <= 0 or self._has_converged(now, chunk):
                 now = now._replace(phase=now.phase + 1, begun=len(now.costs), evaluations=now.best.costs[None])
                 continue
@@ -220,10 +161,27 @@ class Optimisation:
                 continue
             now = self._weighted(tried)
             past = sum(past.steps for past in plan[: now.phase])
-            past = past if settings.stop_rule == "gain" else now.begun - self._spent
+            past = past if settings.stop_rule == "gain" else made_before
             watch.step(past + made + steps, settings.steps, float(now.costs[-10:].mean()))
             checkpoint(now)
-        return self.result(now)
+        return now
+
+    def _disappoints(self, now: OptimiserState) -> bool:
+        """Whether the best policy is not good enough, and a new one could be better."""
+        known = self.starts[now.origin].params is not None and not now.redraw
+        return known and self._can_race and not now.best.cost < self.to_beat
+
+    def _afresh(self, now: OptimiserState, watch: Watcher) -> OptimiserState:
+        """The beginning of another optimisation, with a new policy; what was found so far is kept as its rival."""
+        rival = Rival(now.best, now.decay, now.origin, len(now.costs) - self._spent)
+        return self._raced([self._new(now._replace(rival=rival))], watch)
+
+    def _new(self, now: OptimiserState) -> OptimiserState:
+        """The beginning with a newly drawn policy, beside the same rival."""
+        origin = next((i for i, start in enumerate(self.starts) if start.params is None), 0)
+        costs = now.costs[: self._spent + now.rival.steps]
+        begun = self.start(now.redraw + 1, origin)
+        return begun._replace(rival=now.rival, weight=now.weight, costs=costs, begun=len(costs))
 
     @property
     def _spent(self) -> int:
@@ -236,9 +194,23 @@ class Optimisation:
             return stalled(now.costs[now.begun :], now.phase)
         return converged(now.evaluations, chunk, self.settings.tolerance)
 
-    def result(self, now: OptimiserState) -> Optimised:
-        """The best policy so far."""
-        return Optimised(now.best.params, now.best.cost, now.costs, self.starts[now.origin], now.decay, now.weight)
+    def result(self, now: OptimiserState, watch: Watcher | None = None) -> Optimised:
+        """The best policy so far, of two optimisations if there were two."""
+        found = Optimised(now.best.params, now.best.cost, now.costs, self.starts[now.origin], now.decay, now.weight)
+        if not now.rival.steps:
+            return found
+        rival, before = now.rival, mean(self.evaluate(now.rival.best.params, now.weight))
+        better = now.best.cost < before
+        if watch is not None:
+            watch.note(
+                f"The policy was not expected to be better than those before (cost {before:.3g}), so another one was "
+                f"optimised from scratch (cost {now.best.cost:.3g}): {'it is used' if better else 'it is not used'}."
+            )
+        if better:
+            return found
+        return found._replace(
+            params=rival.best.params, expected_cost=before, start=self.starts[rival.origin], decay=rival.decay
+        )
 
     def _objective(self, now: OptimiserState) -> Objective:
         factors = None if self.multipliers is None else self.multipliers(now.adam.params)
@@ -255,27 +227,31 @@ class Optimisation:
         adam, costs = tried
         return self._evaluated(now._replace(adam=adam, costs=np.concatenate([now.costs, costs])), watch)
 
-    def _raced(self, watch: Watcher) -> OptimiserState:
-        """The beginning: the winner of a race between all starts and gradient decays; the only one if there is one."""
+    @property
+    def _can_race(self) -> bool:
+        """Whether there are enough steps for a race."""
+        return self._race_steps >= FEWEST
+
+    @property
+    def _race_steps(self) -> int:
+        return int(SHARE * phases(self.settings, self.settled)[0].steps)
+
+    def _raced(self, beginnings: list[OptimiserState], watch: Watcher) -> OptimiserState:
+        """The winner of a race between all gradient decays, from the best known policy or from a new one."""
         decays = (self.settings.gradient_decay,) if self.settings.gradient_decay else DECAYS
         first = phases(self.settings, self.settled)[0]
-        beginnings, steps = [self.start(origin=i) for i in range(len(self.starts))], int(SHARE * first.steps)
         known = sorted((state for state in beginnings if np.isfinite(state.best.cost)), key=lambda s: s.best.cost)
-        fresh = [state for state in beginnings if self.starts[state.origin].params is None]
-        runners = [
-            Runner(self.starts[state.origin], decay, state._replace(decay=decay))
-            for state in [*known[:1], *fresh] or beginnings[:1]
-            for decay in decays
-        ]
+        state = (known or beginnings)[0]
+        runners = [Runner(self.starts[state.origin], decay, state._replace(decay=decay)) for decay in decays]
 
         def run(runner: Runner) -> Runner:
-            state = self._continued(runner.state, self._objective(runner.state), first, steps, Watcher())
+            state = self._continued(runner.state, self._objective(runner.state), first, self._race_steps, Watcher())
             if state is None:
                 return runner
             watch.step(0, self.settings.steps, float(state.costs[-10:].mean()))
             return runner._replace(state=state, cost=state.best.cost)
 
-        winner = race(runners, run).state if steps >= FEWEST else runners[0].state
+        winner = race(runners, run).state if self._can_race else runners[0].state
         return winner._replace(evaluations=winner.best.costs[None])
 
     @property
@@ -325,7 +301,7 @@ class Optimisation:
                 "The expected cost was never finite, whatever the policy: check that the cost function is finite and "
                 "smooth everywhere, or lower --learning-rate."
             )
-        return self.start(now.redraw + 1)
+        return self._new(now)
 
     def _finite_chunk(
         self, adam: AdamState, objective: Objective, phase: Phase, watch: Watcher

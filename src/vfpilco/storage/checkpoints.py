@@ -7,7 +7,7 @@ import time
 from vfpilco.common.errors import DATA_ERRORS, UserError
 from vfpilco.data.records import from_json_types
 from vfpilco.data.watcher import NoteKeeper
-from vfpilco.rollout.optimise import OptimiserState
+from vfpilco.rollout.optimiser_state import OptimiserState
 from vfpilco.storage.store import Notes, Store
 
 EVERY = 4.0

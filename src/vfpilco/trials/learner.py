@@ -179,11 +179,6 @@ class Learner:
         """Note what the optimisation chose, and why."""
         if not self.settings.optimiser.gradient_decay:
             self.watch.note(f"Chosen: {found.chosen}.")
-        if self.result.stuck:
-            self.watch.note(
-                f"There is no success yet, and the last trial was hardly better than those before it: a new policy was "
-                f"tried beside the known ones, and the optimisation continued from {found.start.name}."
-            )
 
     def optimisation(self, trial: int, model: Model) -> Optimisation:
         """The first optimisation of the policy for a trial."""
@@ -200,6 +195,7 @@ class Learner:
             dataclasses.replace(settings, precision=precision, risk_bound=self.plan.risk_bound),  # pyright: ignore
             self.key_for(trial, 0),
             self.starts(policy),
+            self.result.to_beat,
             lambda params: policy.learning_rates(params, limits, errors),
             settled=self.result.successes[-1:] == [True],
         )
@@ -330,7 +326,7 @@ class Learner:
         return self.settings.policy.bind(dataclasses.replace(inputs, limits=limits))
 
     def starts(self, policy: Policy) -> tuple[Start, ...]:
-        """The policies that the next one may start from: the last one, the best one, and a new one if it is stuck."""
+        """The policies that the next one may start from: the last one, the best one, a new one."""
         last, best = self.result.policy, self.result.best
         shapes = {name: np.shape(value) for name, value in policy.init(self.key).items()}
         known = [
@@ -340,7 +336,7 @@ class Learner:
         ]
         if last is best:
             known = known[:1]
-        return (*known, *(() if known and not self.result.stuck else (FRESH,)))
+        return (*known, FRESH)
 
     def key_for(self, trial: int, purpose: int) -> jax.Array:
         """A separate random key for everything that a trial draws."""

@@ -8,6 +8,7 @@ of a prediction carry one function each and may spread further.
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import jax
 
@@ -41,6 +42,7 @@ def next_attempt(first: Optimisation, attempt: int, found: Optimised, policy: Po
         settings=dataclasses.replace(first.settings, gradient_decay=found.decay),
         key=jax.random.fold_in(first.key, attempt),
         starts=(Start("the policy before", found.params),),
+        to_beat=math.inf,
         weight=min(HARDER * found.weight, MOST),
         attempt=attempt,
         costs=found.costs,

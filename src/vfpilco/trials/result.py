@@ -83,6 +83,17 @@ class RunResult:
         """Whether there was no success yet and the last trial was hardly better than those before it."""
         return is_stuck(self.costs, self.successes)
 
+    @property
+    def to_beat(self) -> float:
+        """The cost that the next policy should be expected to stay below, if it is to be an improvement.
+
+        It is infinite before the first complete trial and after a success; in a run that is stuck nothing is below it.
+        """
+        complete = [row.cost for row in self.rows if row.kind == "policy" and row.ended_s is None]
+        if any(self.successes) or not complete:
+            return math.inf
+        return -math.inf if self.stuck else STUCK * min(complete)
+
     def to_dataframe(self) -> Any:
         """The trials as a pandas DataFrame, a row each; the task's measures are columns of their own.
 
