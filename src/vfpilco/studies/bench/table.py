@@ -113,7 +113,8 @@ def bench(sizes: tuple[int, ...] = SIZES, runs: int = RUNS) -> BenchResult:
 
 
 def _scaling() -> Scaling:
-    one, every = (_in_own_process(cls, BREAKDOWN_POINTS) for cls in (OneCoreTimes, CartPoleTimes))
+    one = _in_own_process(OneCoreTimes, BREAKDOWN_POINTS)
+    every = _in_own_process(CartPoleTimes, BREAKDOWN_POINTS)
     return Scaling(len(os.sched_getaffinity(0)), one.seconds, every.step.seconds)
 
 
