@@ -81,6 +81,11 @@ class VelocityFree(Bindable):
 
     rest = begin
 
+    def moving(self, q: Any, v: Any) -> Window:
+        """The window that moved with the velocities `v`, in units per second, until it reached `q`."""
+        xp, h = q.__array_namespace__(), self.signals.sampling_time
+        return Window(xp.stack([q - i * h * v for i in range(self.m_q + 1)], axis=-2), self.begin(q).u)
+
     def positions(self, window: Window) -> Any:
         """The newest positions."""
         return window.q[..., 0, :]
