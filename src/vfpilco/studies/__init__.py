@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vfpilco.common.errors import unknown
-from vfpilco.studies import ballplate, cartpole, furuta, safety, shelf, ur5
+from vfpilco.studies import ballplate, cartpole, chatter, furuta, safety, shelf, ur5
 from vfpilco.studies.base import Study
 
 STUDIES: dict[str, Study] = {
@@ -11,7 +11,7 @@ STUDIES: dict[str, Study] = {
     for study in (
         *(cartpole.DEFAULT, cartpole.MEMORY, cartpole.INPUTS, cartpole.MODEL, cartpole.PMS_SETUP),
         *(ur5.CIRCLE, furuta.SWING_UP, ballplate.BALL, ballplate.ROUGH),
-        *(furuta.DEFAULT, ballplate.DEFAULT, ur5.DEFAULT, shelf.SHELF, safety.SAFETY),
+        *(furuta.DEFAULT, ballplate.DEFAULT, ur5.DEFAULT, shelf.SHELF, safety.SAFETY, chatter.CHATTER),
     )
 }
 """The studies that can be reproduced, by name."""
