@@ -68,9 +68,9 @@ def _figure(study: Study, records: list[RunRecord], file: Path) -> None:
         for found, face, place in zip(map(settled, pair), ("white", "#c2410c"), (-0.15, 0.15), strict=True):
             axis.scatter(found, np.full(len(found), row + place), s=22, edgecolors="#c2410c", color=face)
     axis.set_yticks(range(len(pairs)), list(pairs))
-    axis.invert_yaxis()
-    axis.set_xscale("symlog", linthresh=0.1)
-    axis.set_xlim(left=0)
+    axis.set_ylim(len(pairs) - 0.5, -0.5)
+    axis.set_xscale("symlog", linthresh=0.01)
+    axis.set_xlim(0, 200)
     axis.set_xlabel("mean |Δu| in the last second [% of the limit]; filled: changes of inputs cost a little")
     axis.grid(alpha=0.25, axis="x")
     open_frame(axis)
