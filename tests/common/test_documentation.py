@@ -10,7 +10,10 @@ import pytest
 import vfpilco
 from vfpilco.common.documentation import document, field_docstrings
 
-CLASSES = [vfpilco.Task, vfpilco.Machine, vfpilco.Position, vfpilco.Input, vfpilco.Settings, vfpilco.Trial, vfpilco.Measure]
+CLASSES = [
+    *(vfpilco.Task, vfpilco.Measure, vfpilco.Machine, vfpilco.Position, vfpilco.Input),
+    *(vfpilco.Settings, vfpilco.Trial),
+]
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
