@@ -72,5 +72,6 @@ task = vfpilco.Task(
     cost=cost,
     start=vfpilco.GaussianStart((0.0, 0.0), START_STD),
     success=balanced,
+    target=(0.0, 0.0),
     ends=lambda q: abs(q[1]) > 0.7,  # it has fallen
 )

@@ -64,5 +64,6 @@ task = vfpilco.Task(
     cost=cost,
     start=vfpilco.GaussianStart(START, START_STD),
     success=in_the_middle,
+    target=(0.0, None),
     ends=lambda q: abs(q[0]) > 0.48,  # it drops off the beam
 )

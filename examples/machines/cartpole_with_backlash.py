@@ -64,4 +64,5 @@ task = vfpilco.Task(
     cost=cost,
     start=vfpilco.GaussianStart((0.0, 0.0), (0.01, 0.01)),
     success=swung_up,
+    target=(0.0, np.pi),
 )

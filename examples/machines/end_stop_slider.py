@@ -65,4 +65,5 @@ task = vfpilco.Task(
     cost=cost,
     start=vfpilco.GaussianStart((0.0,), START_STD),
     success=parked,
+    target=(GOAL,),
 )

@@ -66,4 +66,5 @@ task = vfpilco.Task(
     cost=cost,
     start=vfpilco.GaussianStart((0.0, 0.0), START_STD),
     success=at_rest,
+    target=(GOAL, 0.0),
 )

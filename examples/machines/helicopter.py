@@ -72,5 +72,6 @@ task = vfpilco.Task(
     cost=cost,
     start=vfpilco.GaussianStart((0.0, 0.0), START_STD),
     success=turned,
+    target=(0.0, GOAL),
     ends=lambda q: abs(q[0]) > 0.7,  # the body touches its stops at ±40°
 )

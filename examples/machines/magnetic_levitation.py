@@ -61,5 +61,6 @@ task = vfpilco.Task(
     cost=cost,
     start=vfpilco.GaussianStart((0.0,), START_STD),
     success=held,
+    target=(0.0,),
     ends=lambda q: abs(q[0]) > 6.0,  # it falls out of the field, or sticks to the magnet
 )

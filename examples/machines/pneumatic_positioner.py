@@ -68,5 +68,6 @@ task = vfpilco.Task(
     horizon=100,
     cost=cost,
     start=vfpilco.GaussianStart((START,), (2e-3,)),
+    target=(GOAL,),
     success=lambda q: bool(np.all(np.abs(q[-round(0.5 / SAMPLING_TIME) :, 0] - GOAL) < 2e-3)),
 )

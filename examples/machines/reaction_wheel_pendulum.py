@@ -66,5 +66,6 @@ task = vfpilco.Task(
     cost=cost,
     start=vfpilco.GaussianStart((0.0, 0.0), START_STD),
     success=held,
+    target=(0.0, None),
     ends=lambda q: abs(q[0]) > 0.5,  # it has fallen
 )

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from vfpilco.tasks.plant import Plant
     from vfpilco.tasks.realtime import RealTime
     from vfpilco.tasks.sensors import GaussianNoise, PerPosition, Quantised, Sensor, TimingJitter
-    from vfpilco.tasks.start import GaussianStart, Start, UniformStart
+    from vfpilco.tasks.start import GaussianStart, MovingStart, Start, UniformStart
     from vfpilco.tasks.task import Measure, Task
     from vfpilco.trials.dryrun import dry_run
     from vfpilco.trials.evaluate import evaluate
@@ -91,7 +91,7 @@ _PLACES = {
     "tasks.plant": ("Plant",),
     "tasks.realtime": ("RealTime",),
     "tasks.sensors": ("GaussianNoise", "PerPosition", "Quantised", "Sensor", "TimingJitter"),
-    "tasks.start": ("GaussianStart", "Start", "UniformStart"),
+    "tasks.start": ("GaussianStart", "MovingStart", "Start", "UniformStart"),
     "tasks.task": ("Measure", "Task"),
     "trials.dryrun": ("dry_run",),
     "trials.evaluate": ("evaluate",),
@@ -129,6 +129,7 @@ __all__ = [
     "LowPass",
     "Machine",
     "Measure",
+    "MovingStart",
     "NoiseModel",
     "NotStopped",
     "PerPosition",

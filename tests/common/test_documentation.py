@@ -10,7 +10,10 @@ import pytest
 import vfpilco
 from vfpilco.common.documentation import document, field_docstrings
 
-CLASSES = [vfpilco.Task, vfpilco.Machine, vfpilco.Position, vfpilco.Input, vfpilco.Settings, vfpilco.Trial]
+CLASSES = [
+    *(vfpilco.Task, vfpilco.Measure, vfpilco.Machine, vfpilco.Position, vfpilco.Input),
+    *(vfpilco.Settings, vfpilco.Trial),
+]
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
@@ -18,6 +21,12 @@ def test_help_explains_every_field(cls):
     text = pydoc.render_doc(cls, renderer=pydoc.plaintext)
     for field in dataclasses.fields(cls):
         assert f" {field.name}: {field_docstrings(cls)[field.name].split()[0]}" in text
+
+
+def test_help_explains_fields_that_are_printed_only_if_they_are_given():
+    assert "policy_m_u: How many past inputs the policy sees" in vfpilco.VelocityFree.__doc__
+    assert "signal: " in vfpilco.SE.__doc__
+    assert "bound: " not in vfpilco.VelocityFree.__doc__
 
 
 def test_settings_explain_those_of_their_groups():

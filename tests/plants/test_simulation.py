@@ -102,3 +102,25 @@ def test_trials_start_around_the_given_positions():
     np.testing.assert_allclose(starts.mean(0), [3.0, -1.0], atol=0.01)
     np.testing.assert_allclose(starts.std(0), [0.1, 0.0], rtol=0.05)
     np.testing.assert_array_equal(plant.reset(5), plant.reset(5))
+
+
+class Puck(SimulatedPlant):
+    """It slides without friction."""
+
+    positions = 2
+
+    def derivative(self, state: np.ndarray, u: np.ndarray) -> np.ndarray:
+        return np.array([state[2], state[3], 0.0, 0.0])
+
+
+def test_a_plant_may_start_in_motion():
+    exact = GaussianNoise((0.0, 0.0))
+    puck = Puck(H, exact, start_std=0.1, start_velocity=(1.0, -2.0), start_velocity_std=(0.0, 0.5))
+    begun = puck.reset(3)
+    np.testing.assert_array_equal(begun, Puck(H, exact, start_std=0.1).reset(3))
+    speed = puck.true_velocities
+    assert speed[0] == 1.0
+    assert 0 < abs(speed[1] + 2.0) < 2.0
+    np.testing.assert_allclose(puck.step(np.zeros(1)), begun + H * speed)
+    assert puck.reset(3).tolist() == begun.tolist()
+    assert puck.reset(4).tolist() != begun.tolist()

@@ -61,7 +61,8 @@ def to_mat73(path: Path, columns: dict[str, np.ndarray]) -> None:
         log.attrs["MATLAB_class"] = np.bytes_("struct")
         for name, values in columns.items():
             log[name] = values[None].astype(np.float64)  # a column of MATLAB is a row of HDF5
-            log[name].attrs["MATLAB_class"] = np.bytes_("double")
+            if name != "u":  # other programs than MATLAB do not say what it is
+                log[name].attrs["MATLAB_class"] = np.bytes_("double")
         log["mode"] = np.array([[115], [119]], dtype=np.uint16)
         log["mode"].attrs["MATLAB_class"] = np.bytes_("char")
     with open(path, "r+b") as file:

@@ -74,6 +74,8 @@ def test_every_run_is_kept_with_table_and_figure(made):
         assert (record.versions, record.machine) == (run.header().versions, run.header().machine)
         assert record.seconds == pytest.approx(sum(timing.seconds for timing in run.timings()), abs=0.05)
         assert np.array(record.one_step_errors).shape == (2, 88)
+        last = run.trial(2, 2).u[-31:]
+        assert record.chatter[1] == pytest.approx(np.abs(np.diff(last, axis=0)).mean() / 10.0, rel=1e-3)
         rms = np.sqrt(np.mean(np.array(record.one_step_errors) ** 2, axis=1))
         np.testing.assert_allclose(rms, record.results[-1].model.one_step_error, rtol=1e-2)
     page = (folder / "cartpole-memory.md").read_text()

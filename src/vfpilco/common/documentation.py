@@ -10,6 +10,8 @@ from functools import cache
 
 WIDTH = 100
 HEADING = "Attributes:"
+EXPLAINED = {"explained": True}
+"""The metadata of a field that `help()` explains although a usual `repr` leaves it out."""
 
 
 def document(cls: type) -> None:
@@ -30,7 +32,7 @@ def _lines(cls: type, depth: int) -> list[str]:
     texts, indent, lines = field_docstrings(cls), "    " * depth, []
     for f in dataclasses.fields(cls):
         said = texts.get(f.name, "")
-        if not f.init or not f.repr or not said:
+        if not f.init or not (f.repr or f.metadata.get("explained")) or not said:
             continue
         lines += textwrap.wrap(
             f"{f.name}: {said}", WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    ", break_long_words=False

@@ -44,7 +44,8 @@ class SimulatedPlant(Sensed):
     rest. The input is held between samples; classical Runge-Kutta with `substeps` steps per sample.
 
     Every trial starts at rest at the positions `start`, the origin if not given, with a standard deviation of
-    `start_std`, one number or one per position.
+    `start_std`, one number or one per position. With `start_velocity` and `start_velocity_std`, likewise, it starts in
+    motion.
 
     Two imperfections of real rigs can be simulated: inputs take effect `latency` seconds after their sample, however
     many samples that is, and samples are taken too early or too late by `jitter` seconds (standard deviation), at most
@@ -76,9 +77,13 @@ class SimulatedPlant(Sensed):
         latency: float = 0.0,
         jitter: float = 0.0,
         start: Sequence[float] | None = None,
+        start_velocity: float | Sequence[float] = 0.0,
+        start_velocity_std: float | Sequence[float] = 0.0,
     ) -> None:
         self.sampling_time, self.sensor, self.substeps = sampling_time, sensor, substeps
         self.start, self.start_std = start, np.asarray(start_std, dtype=float)
+        self.start_velocity = np.asarray(start_velocity, dtype=float)
+        self.start_velocity_std = np.asarray(start_velocity_std, dtype=float)
         self.latency, self.jitter = latency, jitter
         self.state = self._rest()
         self.applied: np.ndarray | None = None
@@ -109,6 +114,10 @@ class SimulatedPlant(Sensed):
         self.state[: self.positions] = self.start_std * self.rng.standard_normal(self.positions)
         if self.start is not None:
             self.state[: self.positions] += self.start
+        self.state[self.positions : 2 * self.positions] = self.start_velocity
+        if np.any(self.start_velocity_std):
+            drawn = self.start_velocity_std * self.rng.standard_normal(self.positions)
+            self.state[self.positions : 2 * self.positions] += drawn
         self.applied, self.late = None, 0.0
         self.waiting.clear()
         return self.first_measurement()

@@ -40,7 +40,7 @@ def settings_from(files: Sequence[Path], task: Task) -> InspectedSettings:
     """Memories and a sensor that fit the machine in these recordings.
 
     Args:
-        files: CSV files, a trial each.
+        files: CSV, MATLAB, Parquet or MCAP files, a trial each.
         task: The task that they are recordings of.
 
     Raises:

@@ -140,9 +140,15 @@ def _model(source: Source, policies: list[TrialResult]) -> list[str]:
     sentences = [f"One sample ahead, the model's error on trial {trial}, which it had not seen, was {_list(parts)}."]
     if len(known) > 1:
         ratio = float(np.median(known[0][2] / np.maximum(many, 1e-300)))
-        better = f"{ratio:.2g} times smaller" if ratio >= 1 else f"{1 / ratio:.2g} times larger"
-        sentences.append(f"Ten samples ahead, its errors were {better} than on trial {known[0][0]}.")
+        sentences.append(f"Ten samples ahead, its errors were {_compared(ratio)} on trial {known[0][0]}.")
     return sentences
+
+
+def _compared(ratio: float) -> str:
+    """How much smaller something is that was `ratio` times as large."""
+    if 0.95 < ratio < 1.05:
+        return "about the same as"
+    return f"{ratio:.2g} times smaller than" if ratio > 1 else f"{1 / ratio:.2g} times larger than"
 
 
 def _errors(result: TrialResult, modelled: list[int]) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,8 @@ from vfpilco.policy.base import Params, Policy, PolicyInputs
 from vfpilco.policy.limits import Slew
 from vfpilco.rollout.constraint import FIRST, SafeRanges
 from vfpilco.rollout.draws import Draws, Independent
-from vfpilco.tasks.start import Start
+from vfpilco.state.base import CanMove
+from vfpilco.tasks.start import Moving, Start
 
 
 class Rollout(NamedTuple):
@@ -101,7 +102,8 @@ class Simulator:
         """
         dtype, state, sensor = posterior.a.dtype, self.dynamics.state, self.dynamics.sensor
         k_start, k_noise, k_step, k_keep = jax.random.split(key, 4)
-        q0 = self.start.sample(JaxRandom(k_start, dtype), particles)
+        random = JaxRandom(k_start, dtype)
+        q0 = self.start.sample(random, particles)
         noise = sensor.noise(JaxRandom(k_noise, dtype), (self.horizon, *q0.shape))
         gauss = jax.random.normal(k_step, (self.horizon, particles, posterior.joints), dtype)
         redraw = self.redraw_dropout and dropout is not None
@@ -124,17 +126,25 @@ class Simulator:
             before = None if self.slew is None else u
             return (x, state.push(memory, measured, u), sensing, measured, before, known), (state.positions(x), u)
 
-        rest = state.rest(q0)
+        begun = self._begun(q0, random)
         observed, sensing = sensor.measure(sensor.begin(q0), q0, jax.tree.map(lambda rows: rows[0], noise))
-        measured = state.measured(rest, observed)
+        measured = state.measured(begun, observed)
         # The measurement drawn at step t is that of q_{t+1}; the last one is never seen.
         later = jax.tree.map(lambda rows: jnp.concatenate([rows[1:], rows[:1]]), noise)
         before = None if self.slew is None else jnp.zeros((particles, state.signals.d_u), dtype)
         known = self.draws.begin(posterior, particles, self.horizon)
-        first = (rest, state.begin(measured), sensing, measured, before, known)
+        first = (begun, state.begin(measured), sensing, measured, before, known)
         _, (q, u) = jax.lax.scan(step, first, (later, gauss, None if r is None else r[:-1], keys))
         q = jnp.concatenate([q0[None], q])
         return Rollout(q, u, self.cost(q) if r is None else self.cost(q, r))
+
+    def _begun(self, q0: Float[Array, "M d_q"], random: JaxRandom) -> Any:
+        """The states in which particles start: at rest in `q0`, or in motion if the start says so."""
+        state = self.dynamics.state
+        if not isinstance(self.start, Moving):
+            return state.rest(q0)
+        assert isinstance(state, CanMove)
+        return state.moving(q0, self.start.velocity(random, len(q0)))
 
 
 def simulate(simulator: Simulator, params: Params, posterior: Posterior, key: Array, particles: int) -> Rollout:

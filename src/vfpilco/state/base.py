@@ -209,6 +209,15 @@ class State(Protocol):
         ...
 
 
+@runtime_checkable
+class CanMove(Protocol):
+    """A state representation whose trials may start in motion."""
+
+    def moving(self, q: Any, v: Any, /) -> Any:
+        """The state in the positions `q`, reached with the velocities `v` (per second) under zero inputs."""
+        ...
+
+
 def full_change(q: Any, u: Any, change: Any, signals: Signals) -> Any:
     """The change of every position: predicted ones as given, commanded ones as their inputs say."""
     if not signals.commands:

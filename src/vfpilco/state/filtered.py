@@ -55,6 +55,10 @@ class FullState(Bindable):
         """No velocity."""
         return State(q, q * 0)
 
+    def moving(self, q: Any, v: Any) -> State:
+        """These velocities."""
+        return State(q, v)
+
     def positions(self, state: State) -> Any:
         """The positions."""
         return state.q

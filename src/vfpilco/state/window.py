@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from vfpilco.common.checks import check_integer
+from vfpilco.common.documentation import EXPLAINED
 from vfpilco.common.errors import UserError, unknown
 from vfpilco.data.trial import Trial
 from vfpilco.state.base import Pairs, expand, expanded_kinds, full_change
@@ -42,7 +43,7 @@ class VelocityFree(Bindable):
     """Control memory: how many past inputs the GPs see."""
     encoding: Literal["differences", "positions"] = "differences"
     """Past positions as consecutive differences (Eq. 4 and 7), or the positions themselves ("naive" in the paper)."""
-    policy_m_u: int = field(default=0, repr=False)
+    policy_m_u: int = field(default=0, repr=False, metadata=EXPLAINED)
     """How many past inputs the policy sees: on a machine with a delay those that are still on their way."""
 
     def __post_init__(self) -> None:
@@ -80,6 +81,11 @@ class VelocityFree(Bindable):
         return Window(xp.stack([q] * (self.m_q + 1), axis=-2), u)
 
     rest = begin
+
+    def moving(self, q: Any, v: Any) -> Window:
+        """The window that moved with the velocities `v`, in units per second, until it reached `q`."""
+        xp, h = q.__array_namespace__(), self.signals.sampling_time
+        return Window(xp.stack([q - i * h * v for i in range(self.m_q + 1)], axis=-2), self.begin(q).u)
 
     def positions(self, window: Window) -> Any:
         """The newest positions."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vfpilco.common.errors import unknown
-from vfpilco.studies import ballplate, cartpole, delay, furuta, safety, shelf, ur5
+from vfpilco.studies import ballplate, cartpole, chatter, delay, furuta, safety, shelf, ur5
 from vfpilco.studies.base import Study
 
 STUDIES: dict[str, Study] = {
@@ -12,7 +12,7 @@ STUDIES: dict[str, Study] = {
         *(cartpole.DEFAULT, cartpole.MEMORY, cartpole.INPUTS, cartpole.MODEL, cartpole.PMS_SETUP),
         *(ur5.CIRCLE, furuta.SWING_UP, ballplate.BALL, ballplate.ROUGH),
         *(furuta.DEFAULT, ballplate.DEFAULT, ur5.DEFAULT, shelf.SHELF, safety.SAFETY),
-        delay.DELAY,
+        *(delay.DELAY, chatter.CHATTER),
     )
 }
 """The studies that can be reproduced, by name."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from vfpilco.common.configuration import configure
 from vfpilco.data.trial import Trial
@@ -44,11 +45,19 @@ def collect(job: Job, folder: RunFolder) -> RunRecord:
         seconds=round(sum(timing.seconds for timing in folder.timings()), 1),
         results=folder.results(),
         m_u=state.m_u if isinstance(state, VelocityFree) else None,
+        chatter=[float(f"{chatter(trial, task.machine.limits):.4g}") for trial in trials[-last:]],
         one_step_errors=[[float(f"{error:.4g}") for error in column] for column in errors.T],
         **_paths(job, trials),
         **_tests(job, folder, trials[-1]),
         **_particles(job, folder, trials[-1]),
     )
+
+
+def chatter(trial: Trial, limits: Float[np.ndarray, "d_u"]) -> float:
+    """Mean |Δu| in the last second of a trial, as a fraction of the limits; 0 if it has a single input."""
+    changes = np.abs(np.diff(trial.u, axis=0)) / limits
+    last = changes[-max(1, round(1 / trial.sampling_time)) :]
+    return float(last.mean()) if len(last) else 0.0
 
 
 def _paths(job: Job, trials: list[Trial]) -> dict[str, Any]:

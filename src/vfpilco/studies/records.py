@@ -44,6 +44,8 @@ class RunRecord:
     """The lines of its results.jsonl."""
     m_u: int | None = None
     """The control memory of the last model; None if it has none."""
+    chatter: list[float] = field(default_factory=list)
+    """Mean |Δu| in the last second of every trial, as a fraction of the input limits; not in older records."""
     one_step_errors: list[list[float]] = field(default_factory=list)
     """Absolute errors of the last model one sample ahead on the last trial, a list for every position."""
     paths: list[list[list[float]]] = field(default_factory=list)

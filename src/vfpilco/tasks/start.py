@@ -1,4 +1,4 @@
-"""Where trials start: the distribution p(q_0) of the particles' start positions, at rest."""
+"""Where trials start: the distribution p(q_0) of the particles' start positions, at rest or already moving."""
 
 from __future__ import annotations
 
@@ -21,6 +21,20 @@ class Start(Protocol):
 
     def sample(self, random: Random, particles: int) -> Any:
         """Draw start positions, (particles, d_q)."""
+        ...
+
+
+@runtime_checkable
+class Moving(Start, Protocol):
+    """A start that is not at rest.
+
+    Example:
+        >>> isinstance(MovingStart(GaussianStart((0.0,), (0.01,)), (2.0,), (0.1,)), Moving)
+        True
+    """
+
+    def velocity(self, random: Random, particles: int) -> Any:
+        """Draw velocities, (particles, d_q), in units of the positions per second."""
         ...
 
 
@@ -74,3 +88,35 @@ class UniformStart:
         xp = share.__array_namespace__()
         low, high = (xp.asarray(end, dtype=share.dtype) for end in (self.low, self.high))
         return low + (high - low) * share
+
+
+@dataclass(frozen=True)
+class MovingStart:
+    """Particles start as another start says, but already moving, with Gaussian velocities.
+
+    The state of the dynamics is then a window that moves at that velocity. The policy begins with its first
+    measurement, as on the machine, and has to see the motion.
+
+    Example:
+        >>> MovingStart(GaussianStart((0.0,), (0.01,)), mean=(2.0,), std=(0.1,)).mean
+        (2.0,)
+    """
+
+    start: Start
+    """Where they start."""
+    mean: Sequence[float]
+    """The mean velocities, in units of the positions per second."""
+    std: Sequence[float]
+    """Their standard deviations."""
+
+    def __post_init__(self) -> None:
+        velocities = GaussianStart(self.mean, self.std)
+        object.__setattr__(self, "mean", velocities.mean)
+        object.__setattr__(self, "std", velocities.std)
+
+    def sample(self, random: Random, particles: int) -> Any:
+        return self.start.sample(random, particles)
+
+    def velocity(self, random: Random, particles: int) -> Any:
+        """Draw velocities, (particles, d_q)."""
+        return GaussianStart(self.mean, self.std).sample(random, particles)

@@ -28,7 +28,9 @@ class Measure:
     """
 
     name: str
+    """What it is called in results and reports."""
     unit: str
+    """Its unit."""
     of: Callable[[np.ndarray], float]
     """Computes it from the positions (T+1, d_q)."""
 

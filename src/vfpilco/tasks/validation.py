@@ -14,6 +14,7 @@ from vfpilco.common.random import NumpyRandom
 from vfpilco.common.text import is_printable
 from vfpilco.tasks.exploration import Feedback
 from vfpilco.tasks.machine import Input, Position
+from vfpilco.tasks.start import Moving
 
 if TYPE_CHECKING:
     from vfpilco.tasks.task import Task
@@ -162,7 +163,7 @@ def _check_parts(task: Task) -> None:
     d_q, d_u = len(machine.positions), len(machine.inputs)
     random = NumpyRandom(np.random.default_rng(0))
     parts: dict[str, tuple[Any, Callable[[], bool]]] = {
-        "start": (task.start, lambda: _has_columns(task.start.sample(random, 3), d_q)),
+        "start": (task.start, lambda: _starts(task, random)),
         "sensor": (machine.sensor, lambda: _measures(task)),
         "success": (task.success, lambda: task.success(np.zeros((task.horizon + 1, d_q))) in (True, False)),
         "exploration": (task.exploration, lambda: _explores(task)),
@@ -181,6 +182,12 @@ def _check_parts(task: Task) -> None:
                 f"The {name} of task {task.name!r} does not fit {d_q} positions, {d_u} inputs and {task.horizon} "
                 f"samples of {machine.sampling_time:.3g} s ({problem}): fix it in the task."
             )
+
+
+def _starts(task: Task, random: NumpyRandom) -> bool:
+    start, d_q = task.start, len(task.machine.positions)
+    fits = _has_columns(start.sample(random, 3), d_q)
+    return fits and (not isinstance(start, Moving) or _has_columns(start.velocity(random, 3), d_q))
 
 
 def _measures(task: Task) -> bool:

@@ -19,12 +19,13 @@ from vfpilco.policy.base import Policy
 from vfpilco.rollout.constraint import SafeRanges
 from vfpilco.rollout.draws import Independent, OneFunction
 from vfpilco.rollout.particles import Simulator
-from vfpilco.state.base import Signals, State
+from vfpilco.state.base import CanMove, Signals, State
 from vfpilco.state.window import VelocityFree
 from vfpilco.storage.header import RunHeader, TaskDescription, ended
 from vfpilco.tasks.machine import Machine
 from vfpilco.tasks.plant import KnowsPositions, KnowsVelocities, Plant
 from vfpilco.tasks.sensors import Sensor
+from vfpilco.tasks.start import Moving
 from vfpilco.tasks.task import Task
 from vfpilco.trials.settings import Settings, default_settings
 
@@ -67,6 +68,11 @@ class Plan:
         if kernel is not None:
             kernel.hyperprior(GPInputs(kinds, ones, ones))  # one that does not fit is refused
         self._check_memory(len(kinds))
+        if isinstance(self.task.start, Moving) and not isinstance(state, CanMove):
+            raise UserError(
+                f"Task {self.task.name!r} starts in motion, and a state of class {type(state).__name__} cannot: give "
+                "the class a method moving(q, v) that returns such a state."
+            )
         knows = isinstance(plant, KnowsPositions) and isinstance(plant, KnowsVelocities)
         if plant is not None and state.full_state and not knows:
             raise UserError(

@@ -35,7 +35,8 @@ class Arguments:
     task: str | None = None
     """The task, if it is not a built-in one and its file was moved or changed, or is not one you have run before."""
     inspected: tuple[Path, ...] = ()
-    """Recordings of the machine (CSV files): memories and sensor are set to what fits them, before the first policy."""
+    """Recordings of the machine (CSV, MATLAB, Parquet or MCAP): memories and sensor are set to what fits them, before
+    the first policy."""
     max_risk: float | None = None
     """From now on return policies with a predicted risk of leaving a safe range up to this."""
     to: Form | None = None

@@ -55,7 +55,7 @@ class Arguments:
     plant: str | None = None
     """Use another plant: tcp://host:port, gym:ID or fmu:FILE."""
     inspected: tuple[Path, ...] = ()
-    """Recordings of the machine (CSV files): memories and sensor are set to what fits them."""
+    """Recordings of the machine (CSV, MATLAB, Parquet or MCAP): memories and sensor are set to what fits them."""
     dry_run: bool = False
     """Only test the plant: reset it and hold inputs of zero for a trial; learn nothing, write nothing."""
     wait: bool = False

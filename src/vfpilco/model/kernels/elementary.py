@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from vfpilco.common.checks import check_integer, check_number
+from vfpilco.common.documentation import EXPLAINED
 from vfpilco.model.kernels.base import (
     HYPERPRIOR_STD,
     Cross,
@@ -61,7 +62,7 @@ class SE(ScaledKernel):
         SE() * Poly(1, on=('rates', 'inputs'))
     """
 
-    signal: float | None = field(default=None, kw_only=True, repr=False)
+    signal: float | None = field(default=None, kw_only=True, repr=False, metadata=EXPLAINED)
     """λ in the unit of what the GPs predict, such as m/s per sample, if it is not to be fitted."""
 
     def __post_init__(self) -> None:

@@ -37,7 +37,7 @@ def _value(h5py: Any, file: Any, one: Any, depth: int) -> Any:
         return MatlabOpaque()
     if kind == "char":
         return "".join(map(chr, np.ravel(one[()]).tolist()))
-    if kind in NUMBERS:
+    if kind in NUMBERS or (not kind and one.dtype.kind in "biuf"):  # other programs than MATLAB leave the class out
         empty = "MATLAB_empty" in one.attrs
         return np.empty(0) if empty else np.squeeze(np.asarray(one[()]).T)  # MATLAB orders by columns
     if one.dtype == h5py.ref_dtype and not kind:  # a field of an array of structs
