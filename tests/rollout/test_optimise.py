@@ -12,7 +12,7 @@ import pytest
 from vfpilco.data.watcher import Watcher
 from vfpilco.policy.base import PolicyInputs
 from vfpilco.policy.rbf import RBF
-from vfpilco.rollout import optimise
+from vfpilco.rollout import optimise, race
 from vfpilco.rollout.optimise import Optimisation
 from vfpilco.rollout.optimiser_state import Best
 from vfpilco.rollout.particles import Simulator
@@ -179,6 +179,17 @@ def test_a_policy_that_is_no_improvement_is_compared_with_one_from_scratch(
     assert len(watch.notes) == 1
     assert f"(cost 8), so another one was optimised from scratch (cost {min(second):.3g})" in watch.notes[0]
     assert watch.notes[0].endswith("it is used." if start == "a new policy" else "it is not used.")
+
+
+def test_the_optimisation_from_scratch_looks_another_way_ahead(known, chunks_of_two, always_enough_steps, monkeypatch):
+    raced = []
+    monkeypatch.setattr(
+        optimise, "race", lambda runners, run: raced.append([runner.decay for runner in runners]) or runners[-1]
+    )
+    free = (*known[:2], dataclasses.replace(known[2], gradient_decay=0.0), known[3])
+    found = from_a_known_policy(free, (*DISAPPOINTING, *(7.0,) * 7, 8.0), 8.0).run(Notes())
+    assert raced == [list(race.DECAYS), list(race.DECAYS[:2])]
+    assert found.decay == race.DECAYS[1]
 
 
 @pytest.mark.parametrize("to_beat", [8.1, np.inf])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vfpilco.common import interrupts
-from vfpilco.rollout.race import Runner, Start, race, rounds
+from vfpilco.rollout.race import DECAYS, Runner, Start, others, race, rounds
 
 
 @pytest.mark.parametrize(("runners", "sizes"), [(1, []), (2, [2]), (3, [3]), (4, [4, 2]), (8, [8, 4, 2]), (6, [6, 3])])
@@ -36,3 +36,8 @@ def test_a_race_can_be_interrupted_between_two_runners(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         race([Runner(Start(str(i)), 1.0, 0) for i in range(4)], lambda runner: ran.append(runner) or runner)
     assert len(ran) == 2
+
+
+def test_the_other_decays_are_far_sighted_if_one_is_short_sighted():
+    assert others(DECAYS[0]) == others(DECAYS[1]) == DECAYS[2:]
+    assert others(DECAYS[2]) == others(DECAYS[3]) == DECAYS[:2]

@@ -26,7 +26,7 @@ from vfpilco.rollout.convergence import converged, stalled
 from vfpilco.rollout.gradient import AdamState, Objective, Sampling, begin, gradient_steps
 from vfpilco.rollout.optimiser_state import PATIENCE, Best, OptimiserState, Rival, mean
 from vfpilco.rollout.particles import Rollout, Simulator, simulate
-from vfpilco.rollout.race import DECAYS, SHARE, Runner, Start, race
+from vfpilco.rollout.race import DECAYS, SHARE, Runner, Start, others, race
 from vfpilco.rollout.schedule import Phase, chunk_size, phases, steps_left
 from vfpilco.rollout.settings import OptimiserSettings
 
@@ -237,8 +237,12 @@ class Optimisation:
         return int(SHARE * phases(self.settings, self.settled)[0].steps)
 
     def _raced(self, beginnings: list[OptimiserState], watch: Watcher) -> OptimiserState:
-        """The winner of a race between all gradient decays, from the best known policy or from a new one."""
-        decays = (self.settings.gradient_decay,) if self.settings.gradient_decay else DECAYS
+        """The winner of a race between gradient decays, from the best known policy or from a new one.
+
+        All decays take part, beside a rival only those that are unlike its own.
+        """
+        given, rival = self.settings.gradient_decay, beginnings[0].rival
+        decays = (given,) if given else others(rival.decay) if rival.steps else DECAYS
         first = phases(self.settings, self.settled)[0]
         known = sorted((state for state in beginnings if np.isfinite(state.best.cost)), key=lambda s: s.best.cost)
         state = (known or beginnings)[0]

@@ -20,6 +20,12 @@ SHARE = 0.2
 """Gradient steps of every runner in a round, as a fraction of the first phase."""
 
 
+def others(decay: float) -> tuple[float, ...]:
+    """The decays of the other half: far-sighted ones if `decay` is short-sighted, and the other way round."""
+    half = len(DECAYS) // 2
+    return DECAYS[half:] if decay in DECAYS[:half] else DECAYS[:half]
+
+
 class Start(NamedTuple):
     """A policy that an optimisation may start from."""
 
