@@ -35,7 +35,7 @@ COLLAPSE, PATIENCE = 1.25, 2
 MOST_HALVINGS = 3
 """How often the steps are halved after a collapse; then the optimisation ends with the best policy."""
 FEWEST = 20
-"""A round of a race with fewer gradient steps than this tells nothing: there is no race."""
+"""A round of a race with fewer gradient steps than this shows nothing: there is no race."""
 EVALUATION = 1_000_001
 """What the random key of evaluations is derived with."""
 FRESH = Start("a new policy")
@@ -150,8 +150,8 @@ class Optimisation:
     """The policies to start from; of several the best one is found by a race."""
     multipliers: Callable[[Params], Params] | None = None
     """Gives the learning-rate multiplier of every parameter; 1 if there is none."""
-    settled: bool = False
-    """Whether the policy to start from has succeeded: then there is little left to do."""
+    succeeded: bool = False
+    """Whether the policy to start from has succeeded: then the first phase is left out."""
     weight: float = FIRST
     """The weight of the safe ranges at first."""
     attempt: int = 0
@@ -160,7 +160,7 @@ class Optimisation:
     """The cost at every gradient step of those before."""
 
     def start(self, redraw: int = 0, origin: int = 0, decay: float | None = None) -> OptimiserState:
-        """The beginning, from one of the policies to start from, or from a fresh one if that led nowhere."""
+        """The beginning, from one of the policies to start from, or from a new one if that one failed."""
         settings, given = self.settings, self.starts[origin].params
         k_init, k_run = jax.random.split(jax.random.fold_in(self.key, redraw))
         params = self.simulator.policy.init(k_init) if given is None or redraw else given
@@ -202,7 +202,7 @@ class Optimisation:
         Raises:
             UserError: If the expected cost is never finite.
         """
-        plan, settings = phases(self.settings, self.settled), self.settings
+        plan, settings = phases(self.settings, self.succeeded), self.settings
         now = now or self._raced(watch)
         objective = self._objective(now)
         chunk = chunk_size(self.simulator, settings)
@@ -258,7 +258,7 @@ class Optimisation:
     def _raced(self, watch: Watcher) -> OptimiserState:
         """The beginning: the winner of a race between all starts and gradient decays; the only one if there is one."""
         decays = (self.settings.gradient_decay,) if self.settings.gradient_decay else DECAYS
-        first = phases(self.settings, self.settled)[0]
+        first = phases(self.settings, self.succeeded)[0]
         beginnings, steps = [self.start(origin=i) for i in range(len(self.starts))], int(SHARE * first.steps)
         known = sorted((state for state in beginnings if np.isfinite(state.best.cost)), key=lambda s: s.best.cost)
         fresh = [state for state in beginnings if self.starts[state.origin].params is None]

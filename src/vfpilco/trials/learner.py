@@ -201,7 +201,7 @@ class Learner:
             self.key_for(trial, 0),
             self.starts(policy),
             lambda params: policy.learning_rates(params, limits, errors),
-            settled=self.result.successes[-1:] == [True],
+            succeeded=self.result.successes[-1:] == [True],
         )
 
     def learned(self, optimisation: Optimisation, found: Optimised) -> LearnedPolicy:
