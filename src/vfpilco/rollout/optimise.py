@@ -133,7 +133,7 @@ class Optimised(NamedTuple):
     def chosen(self) -> str:
         """Start and gradient decay, in words."""
         ahead = "to the end of the trial" if self.decay == 1 else f"about {round(1 / (1 - self.decay))} samples ahead"
-        return f"gradients look {ahead}, and the optimisation starts from {self.start.name}, by a race"
+        return f"gradients look {ahead}, and the optimisation starts from {self.start.name}, as a race found"
 
 
 @dataclass(frozen=True)
