@@ -24,6 +24,7 @@ extensions = [
     "sphinx_design",
     "docstrings",
     "mathml",
+    "spaces",
 ]
 exclude_patterns = ["_build", "results/*.jsonl"]
 

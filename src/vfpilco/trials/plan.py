@@ -108,7 +108,7 @@ class Plan:
     ) -> Simulator:
         """The particle simulation of this task under `policy`, for the optimisation or for a prediction.
 
-        `typical_cost` is what a sample costs before anything is learned: the penalty on changes of inputs is relative to that.
+        `typical_cost` is what a sample costs before anything is learned, the unit of the penalty on changes of inputs.
         """
         task, optimiser = self.task, self.settings.optimiser
         limits = task.machine.limits
