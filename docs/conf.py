@@ -24,6 +24,7 @@ extensions = [
     "sphinx_design",
     "docstrings",
     "mathml",
+    "spaces",
 ]
 exclude_patterns = ["_build", "results/*.jsonl"]
 
@@ -49,9 +50,9 @@ _profile.mkdir(parents=True, exist_ok=True)
 os.environ["IPYTHONDIR"] = str(_profile.parent)
 logging.getLogger("traitlets").setLevel(logging.WARNING)
 # With settings this small most of the time is compiling.
-_fast = (
-    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
-)
+_fast = "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"
+if tuple(map(int, installed("jaxlib").split(".")[:2])) < (0, 11):  # later ones end at flags that they do not know
+    _fast += " --xla_cpu_use_fusion_emitters=false"
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_fast}".strip()
 
 # -- API reference ---------------------------------------------------------------------------------------------------

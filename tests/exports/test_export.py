@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import json
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,11 @@ import pytest
 
 from exports import (  # noqa: F401
     ANGLES,
+    FORMS,
     LIMITS,
     POLICIES,
     STATES,
+    difference,
     exported,
     learned,
     motion,
@@ -28,35 +28,20 @@ from vfpilco.common.errors import UserError
 from vfpilco.data.trial import unwrap
 from vfpilco.exports import check as checking
 from vfpilco.exports.compiled import FLAGS, Program, compiler
-from vfpilco.exports.exported import Exported, Quantity
-from vfpilco.exports.readme import readme
-from vfpilco.exports.targets import TARGETS as ALL_TARGETS
-from vfpilco.exports.text import inward, plain
+from vfpilco.exports.exported import Quantity
 from vfpilco.policy.base import PolicyInputs
 from vfpilco.policy.learned import LearnedPolicy
-from vfpilco.policy.limits import Slew
 from vfpilco.policy.mlp import MLP
 from vfpilco.state.base import Signals
 from vfpilco.state.memory import Memory
 from vfpilco.state.window import VelocityFree
 from vfpilco.trials.execute import execute
 
-TARGETS = {
-    to: target for to, target in ALL_TARGETS.items() if to not in ("arduino", "fmu")
-}  # their source is that of C
 SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-HOSTILE = '"""\'*/ `x` %s\\ \n```\n??/ $(task) ${q} | # é \ud800 \u202e "); system("rm'
 SAMPLES = Path(__file__).parent.parent / "samples"
 
 
 pytestmark = pytest.mark.usefixtures("small_check")
-
-
-def difference(one: Exported, found: list[np.ndarray], trials: list[np.ndarray]) -> float:
-    """The largest difference from the learned policy, as a fraction of u_max; its inputs must not be trivial."""
-    due = np.concatenate([checking.answers(one, *each) for each in zip(trials, found, strict=True)]) / LIMITS
-    assert np.mean(np.any((np.abs(due) > 0.05) & (np.abs(due) < 0.95), axis=1)) > 0.3
-    return float(np.abs(np.concatenate(found) / LIMITS - due).max())
 
 
 EVERY_KIND = [(how, kind, False) for how in STATES for kind in POLICIES]
@@ -76,7 +61,7 @@ def test_every_form_of_export_agrees_with_the_learned_policy(how, kind, follows,
     one = exported(learned(how, kind, follows=follows))
     one.check()
     trials = checking.histories(one, 150)
-    for to, target in TARGETS.items():
+    for to, target in FORMS.items():
         assert difference(one, target.run(written(one, to, tmp_path / to), trials).inputs, trials) < 1e-12, to
 
 
@@ -87,7 +72,7 @@ def test_every_form_of_export_agrees_with_the_learned_policy(how, kind, follows,
 def test_float_agrees_within_its_precision(how, kind, follows, to, tmp_path):
     one = exported(learned(how, kind, follows=follows))
     trials = [trial.astype(np.float32).astype(float) for trial in checking.histories(one, 150)]
-    found = TARGETS[to].run(written(one, to, tmp_path, "float"), trials).inputs
+    found = FORMS[to].run(written(one, to, tmp_path, "float"), trials).inputs
     assert 1e-10 < difference(one, found, trials) < 1e-4
 
 
@@ -109,7 +94,7 @@ def test_every_form_keeps_the_slew_limit_as_the_learned_policy_does(how, kind, f
     free = exported(LearnedPolicy(one.policy.state, one.policy.policy, one.policy.params, one.reference))
     wanted = [checking.answers(free, trial) for trial in trials]
     assert difference(one, wanted, trials) > 0.1
-    for to, target in TARGETS.items():
+    for to, target in FORMS.items():
         for precision in target.precisions:
             folder = written(one, to, tmp_path / to / precision, precision)
             allowed = 1e-12 if precision == "double" else 1e-4
@@ -132,7 +117,7 @@ def test_c_is_clean_under_sanitizers(how, kind, follows, precision, command, tmp
 
 def test_a_check_reports_what_it_finds(tmp_path):
     one = exported(learned("differences", "rbf"))
-    folder, target = written(one, "numpy", tmp_path), TARGETS["numpy"]
+    folder, target = written(one, "numpy", tmp_path), FORMS["numpy"]
     report = checking.check(one, target, folder, "double")
     assert report.histories == 400
     assert report.trial_samples == 40
@@ -154,7 +139,7 @@ WITHOUT_SLEW = {
 
 def test_a_check_refuses_a_slew_limit_that_is_missing_or_wrong(tmp_path):
     one = exported(learned("differences", "rbf", slew=0.05))
-    folder, target = written(one, "numpy", tmp_path), TARGETS["numpy"]
+    folder, target = written(one, "numpy", tmp_path), FORMS["numpy"]
     report = checking.check(one, target, folder, "double")
     assert report.held is not None
     assert 0.02 < report.held < 0.9
@@ -170,7 +155,7 @@ def test_a_check_refuses_a_slew_limit_that_is_missing_or_wrong(tmp_path):
 
 def test_a_check_that_never_reaches_the_slew_limit_reports_it(tmp_path):
     one = exported(learned("differences", "rbf", slew=2.0))
-    report = checking.check(one, TARGETS["numpy"], written(one, "numpy", tmp_path), "double")
+    report = checking.check(one, FORMS["numpy"], written(one, "numpy", tmp_path), "double")
     assert report.held == 0
     assert "proves nothing about it" in " ".join(report.sentences())
 
@@ -179,7 +164,7 @@ def test_a_check_on_small_inputs_reports_that_it_proves_little(tmp_path):
     policy = learned("differences", "rbf")
     timid = {**policy.params, "weights": policy.params["weights"] / 1e4}
     one = exported(LearnedPolicy(policy.state, policy.policy, timid))
-    report = checking.check(one, TARGETS["numpy"], written(one, "numpy", tmp_path), "double")
+    report = checking.check(one, FORMS["numpy"], written(one, "numpy", tmp_path), "double")
     assert report.active == 0
     assert "agreement proves little" in " ".join(report.sentences())
 
@@ -271,7 +256,7 @@ def test_an_invalid_measurement_gives_the_safe_input_and_restarts_the_memory(how
     if slew:  # The safe input is applied at once, and inputs change from there.
         assert np.all(np.abs(due[[6, 19, 29]]).max(axis=0) > 2 * slew * np.array(LIMITS))
         np.testing.assert_allclose(np.abs(due[[9, 21, 31]] / LIMITS), slew)
-    for to, target in TARGETS.items():
+    for to, target in FORMS.items():
         found = target.run(written(one, to, tmp_path / to), [trial]).inputs[0]
         assert np.all(found[bad] == 0)
         np.testing.assert_allclose(found / LIMITS, due / LIMITS, atol=1e-12, err_msg=to)
@@ -286,7 +271,7 @@ def test_a_policy_that_sees_past_inputs_takes_what_was_really_applied(how, slew,
     due, own = checking.answers(one, trial, applied), checking.answers(one, trial)
     assert np.abs((due - own) / LIMITS).max() > 0.1
     run, module = Library(written(one, "c", tmp_path / "c")), {}
-    exec(TARGETS["numpy"].files(one, "double")["policy.py"], module)
+    exec(FORMS["numpy"].files(one, "double")["policy.py"], module)
     policy, rows = module["Policy"](), []
     for measured, u in zip(trial, applied, strict=True):
         rows.append([run(measured)[:2], policy.step(measured)])
@@ -310,7 +295,7 @@ WITHOUT_PAST = {
 
 def test_a_check_refuses_past_inputs_that_are_missing_or_wrong(tmp_path):
     one = exported(learned("past inputs", "rbf"))
-    folder, target = written(one, "numpy", tmp_path), TARGETS["numpy"]
+    folder, target = written(one, "numpy", tmp_path), FORMS["numpy"]
     assert 0 < checking.check(one, target, folder, "double").error < 1e-12
     source = (folder / "policy.py").read_text()
     for line, wrong in WITHOUT_PAST.items():
@@ -374,34 +359,11 @@ def test_inputs_that_would_not_be_finite_are_zero_and_change_from_there(tmp_path
     huge = {**policy.params, "gains": np.full_like(policy.params["gains"], 1e300)}
     one = exported(LearnedPolicy(policy.state, policy.policy, huge, slew=policy.slew))
     trial = np.concatenate([np.full((4, 2), 0.5), [[9e8, 0.5]], np.full((5, 2), 0.5)])
-    for to, target in TARGETS.items():
+    for to, target in FORMS.items():
         with np.errstate(over="ignore", invalid="ignore"):
             found = target.run(written(one, to, tmp_path / to), [trial]).inputs[0] / LIMITS
         shares = [0.1, 0.2, 0.3, 0.4, 0, 0, 0, 0.1, 0.2, 0.3]  # The overflow stays in the memory for three samples.
         np.testing.assert_allclose(found, np.array(shares)[:, None] * [1, 1], atol=1e-12, err_msg=to)
-
-
-@pytest.mark.parametrize("most", [(0.1, np.nan), (0.1, -0.1), (0.0, 0.1), (0.1,)])
-def test_an_invalid_slew_limit_is_refused(most):
-    policy = learned("differences", "rbf")
-    with pytest.raises(UserError):
-        exported(LearnedPolicy(policy.state, policy.policy, policy.params, slew=Slew(most))).check()
-
-
-def test_limits_are_rounded_inward():
-    for limit in np.random.default_rng(0).uniform(1e-3, 100, 200):
-        (found,) = inward(np.array([limit]), "float")
-        assert limit * (1 - 2e-7) < float(found) <= limit
-    with pytest.raises(UserError, match="too small for float"):
-        inward(np.array([1e-60]), "float")
-
-
-def test_values_too_large_for_float_are_refused():
-    policy = learned("differences", "rbf")
-    huge = LearnedPolicy(policy.state, policy.policy, {**policy.params, "weights": np.full((30, 2), 1e200)})
-    assert "1e+200" in TARGETS["c"].files(exported(huge), "double")["policy.c"]
-    with pytest.raises(UserError, match="too large for float"):
-        TARGETS["c"].files(exported(huge), "float")
 
 
 def test_the_c_policy_swings_the_pole_up(task, tmp_path):
@@ -414,37 +376,3 @@ def test_the_c_policy_swings_the_pole_up(task, tmp_path):
         trial = execute(task, task.machine.plant(), lambda q: run(q)[:1], seed)
         successes.append(task.evaluate(trial.evaluated).success)
     assert sum(successes) >= 4
-
-
-# -- names -------------------------------------------------------------------------------------------------------
-
-
-def test_plain_names_are_kept_and_hostile_ones_made_harmless():
-    for name in ("force", "motor x", "shoulder_pan", "N·m", "m/s²", "°C", "α̇"[:1], "velocity of p"):
-        assert plain(name) == name
-    assert not set(plain(HOSTILE)) & set("\"'*`%\\\n$?|#;<>&[]{}\ud800\u202e")
-    assert plain("\n") == "_"
-    assert len(plain("x" * 1000)) == 80
-
-
-def test_hostile_names_put_nothing_into_source_or_readme(tmp_path, monkeypatch):
-    monkeypatch.setenv("CC", "gcc")
-    one = exported(learned("full state", "rbf"))
-    clean = {to: TARGETS[to].files(one, "double") for to in TARGETS}
-    names = (Quantity(HOSTILE, HOSTILE), Quantity(HOSTILE + "2", "*/"))
-    origin = dataclasses.replace(one.origin, task=HOSTILE, run=HOSTILE, settings={HOSTILE: HOSTILE})
-    hostile = dataclasses.replace(one, positions=names, inputs=names, origin=origin)
-    trials = [one.trials[0]]
-    for to, target in TARGETS.items():
-        folder = written(hostile, to, tmp_path / to)
-        assert difference(one, target.run(folder, trials).inputs, trials) < 1e-12
-        for name, content in clean[to].items() if to != "onnx" else []:
-            assert without_text((folder / name).read_text("utf-8")) == without_text(str(content))
-        found, expected = readme(hostile, target, "double", None), readme(one, target, "double", None)
-        assert found.count("\n```") == expected.count("\n```")
-        assert json.loads(found.rpartition("```json\n")[2].rpartition("```")[0]) == dataclasses.asdict(origin)
-
-
-def without_text(source: str) -> str:
-    """A program without its comments and strings."""
-    return re.sub(r'/\*.*?\*/|""".*?"""|"[^"\n]*"', "", source, flags=re.S)

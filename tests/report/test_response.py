@@ -77,7 +77,7 @@ ROW = TrialResult(
         ({"cost": 11.0}, "It cost less than predicted", "although"),
         ({"cost": 30.0}, "It succeeded although it cost more", "It cost less"),
         ({"cost": 30.0, "success": False}, "outside that band", "although"),
-        ({"success_chance": 0.4}, "with a probability of success of 40%", "It cost less"),
+        ({"success_chance": 0.4}, "with a probability of success of 40 %", "It cost less"),
     ],
 )
 def test_a_success_outside_the_band_is_explained(changes, words, absent):

@@ -126,11 +126,11 @@ def test_a_run_of_logged_trials_is_repeated_with_its_logs(folder, task):
 @pytest.mark.parametrize(
     ("ranges", "said"),
     [
-        ([], "(20.0 to 40.0) with a probability of success of 50%; the real"),
-        ([RangeRisk("p", 0.0)], "of 50% and none of 40 particles leaving a safe range; the real"),
+        ([], "(20.0 to 40.0) with a probability of success of 50 %; the real"),
+        ([RangeRisk("p", 0.0)], "of 50 % and none of 40 particles leaving a safe range; the real"),
         (
             [RangeRisk("p", 0.12, "above", 1.3)],
-            "of 50% and a risk of 12 % of leaving a safe range (p 12 % (above, at about 1.3 s)); the real",
+            "of 50 % and a risk of 12 % of leaving a safe range (p 12 % (above, at about 1.3 s)); the real",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""A model that several files use."""
+"""A model and a small simulator that several files use."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from vfpilco.model.conditioning import condition
 from vfpilco.model.evidence import Hyperparameters
 from vfpilco.model.kernels import SE
 from vfpilco.model.model import Model
+from vfpilco.policy.base import PolicyInputs
+from vfpilco.policy.rbf import RBF
+from vfpilco.rollout.particles import Simulator
 
 
 @pytest.fixture(scope="module")
@@ -20,3 +23,10 @@ def model(dynamics, explore) -> Model:
     theta = Hyperparameters(params, np.log([0.2, 0.15]))
     built, _ = condition(SE(), theta, data, (data.y - data.prior).std(0), 0)
     return Model(SE(), (), theta, built.cast("float64"), len(data.x), (0.0, 0.0))
+
+
+@pytest.fixture(scope="module")
+def small(dynamics, task) -> Simulator:
+    """Particles of the cart-pole over six samples, under a policy of four basis functions."""
+    policy = RBF(4).bind(PolicyInputs((1.0,) * 7, (10.0,), (False, True, True, False, False, False, False)))
+    return Simulator(dynamics=dynamics, policy=policy, start=task.start, cost=task.cost, horizon=6)

@@ -10,12 +10,9 @@ import numpy as np
 import pytest
 
 from vfpilco.data.watcher import Watcher
-from vfpilco.policy.base import PolicyInputs
-from vfpilco.policy.rbf import RBF
 from vfpilco.rollout import constraint, gradient, optimise
 from vfpilco.rollout.constraint import SafeRanges
 from vfpilco.rollout.optimise import Optimisation
-from vfpilco.rollout.particles import Simulator
 from vfpilco.rollout.settings import OptimiserSettings
 from vfpilco.tasks.machine import Position
 
@@ -76,11 +73,9 @@ def test_the_fraction_of_particles_that_leave_is_counted():
 
 
 @pytest.fixture(scope="module")
-def known(dynamics, task, model):
-    policy = RBF(4).bind(PolicyInputs((1.0,) * 7, (10.0,), (False, True, True, False, False, False, False)))
-    simulator = Simulator(dynamics=dynamics, policy=policy, start=task.start, cost=task.cost, horizon=6)
+def known(small, model):
     settings = OptimiserSettings(particles=4, steps=6, tolerance=0.0, gradient_decay=1.0)
-    return simulator, model.posterior.cast("float32"), settings, jax.random.key(0)
+    return small, model.posterior.cast("float32"), settings, jax.random.key(0)
 
 
 def optimised(known, **changes):

@@ -10,12 +10,9 @@ import numpy as np
 import pytest
 
 from vfpilco.data.watcher import Watcher
-from vfpilco.policy.base import PolicyInputs
-from vfpilco.policy.rbf import RBF
 from vfpilco.rollout import optimise, race
 from vfpilco.rollout.optimise import Optimisation
 from vfpilco.rollout.optimiser_state import Best
-from vfpilco.rollout.particles import Simulator
 from vfpilco.rollout.race import Start
 from vfpilco.rollout.settings import OptimiserSettings
 
@@ -41,12 +38,10 @@ class Scripted(Optimisation):
 
 
 @pytest.fixture(scope="module")
-def known(dynamics, task, model):
+def known(small, model):
     """What a short optimisation needs."""
-    policy = RBF(4).bind(PolicyInputs((1.0,) * 7, (10.0,), (False, True, True, False, False, False, False)))
-    simulator = Simulator(dynamics=dynamics, policy=policy, start=task.start, cost=task.cost, horizon=6)
     settings = OptimiserSettings(particles=4, steps=12, tolerance=0.0, gradient_decay=1.0)
-    return simulator, model.posterior.cast("float32"), settings, jax.random.key(0)
+    return small, model.posterior.cast("float32"), settings, jax.random.key(0)
 
 
 @pytest.fixture

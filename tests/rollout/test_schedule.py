@@ -45,10 +45,10 @@ def test_phases_add_up_to_the_number_of_steps(steps):
     assert all(phase.steps > 0 for phase in found)
 
 
-def test_a_settled_policy_needs_no_large_steps():
+def test_a_policy_that_succeeded_needs_no_large_steps():
     settings = OptimiserSettings(steps=600)
-    assert phases(settings, settled=True) == phases(settings)[1:]
-    assert phases(OptimiserSettings(steps=1), settled=True) == phases(OptimiserSettings(steps=1))
+    assert phases(settings, succeeded=True) == phases(settings)[1:]
+    assert phases(OptimiserSettings(steps=1), succeeded=True) == phases(OptimiserSettings(steps=1))
 
 
 def test_chunks_of_steps_are_shorter_for_more_work(simulator):
@@ -87,7 +87,7 @@ def test_an_optimisation_continues_from_the_policy_before_unless_it_is_redrawn(s
 
 def test_with_the_rule_of_the_authors_a_phase_may_take_all_steps_that_are_left():
     settings = OptimiserSettings(steps=600, stop_rule="drift")
-    planned = phases(settings, settled=True)
+    planned = phases(settings, succeeded=True)
     assert [phase.rate for phase in planned] == pytest.approx([0.01, 0.005, 0.0025])
     assert steps_left(settings, planned[1], 100, 350) == 150
     assert steps_left(OptimiserSettings(steps=600), planned[1], 100, 350) == 50

@@ -41,6 +41,7 @@ STATES: dict[str, Any] = {
 }
 STATES = {name: state.bind(SIGNALS) for name, state in STATES.items()}
 POLICIES: dict[str, Any] = {"rbf": RBF(30), "linear-rbf": LinearRBF(30), "mlp": MLP(9)}
+FORMS = {to: target for to, target in TARGETS.items() if to not in ("arduino", "fmu")}  # their source is that of C
 
 
 @pytest.fixture
@@ -115,3 +116,10 @@ def need(command: str) -> list[str]:
     if shutil.which(command) is None and not os.environ.get("VFPILCO_NO_SKIP"):
         pytest.skip(f"there is no {command}")
     return [command]
+
+
+def difference(one: Exported, found: list[np.ndarray], trials: list[np.ndarray]) -> float:
+    """The largest difference from the learned policy, as a fraction of u_max; its inputs must not be trivial."""
+    due = np.concatenate([checking.answers(one, *each) for each in zip(trials, found, strict=True)]) / LIMITS
+    assert np.mean(np.any((np.abs(due) > 0.05) & (np.abs(due) < 0.95), axis=1)) > 0.3
+    return float(np.abs(np.concatenate(found) / LIMITS - due).max())

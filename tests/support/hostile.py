@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from mutation import tree
 from peers import HELLO as ANNOUNCEMENT
-from peers import Learner
+from peers import Learner, Listener
 
 from vfpilco.common.errors import UserError
 from vfpilco.plants.serve import serve
@@ -153,42 +153,23 @@ def serves(place: tuple[str, int]) -> bool:
 # -- against a client ---------------------------------------------------------------------------------------------
 
 
-class HostilePlant:
+class HostilePlant(Listener):
     """Answers every line that it receives with the next bytes of a script, and then closes the connection."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.script: list[bytes] = []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"tcp://127.0.0.1:{self.listener.getsockname()[1]}"
-        self.thread = threading.Thread(target=self._serve)
 
-    def __enter__(self) -> HostilePlant:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(OSError):
-            self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        self.thread.join(10)
-        assert not self.thread.is_alive()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            with connection, connection.makefile("rb") as lines, contextlib.suppress(OSError):
-                connection.settimeout(10)
-                for i, data in enumerate(self.script):
-                    # After the announcement the learner sends its hello and its first request.
-                    if i and not all(lines.readline() for _ in range(2 if i == 1 else 1)):
-                        break
-                    connection.sendall(data)
-                connection.shutdown(socket.SHUT_WR)
-                while connection.recv(65536):
-                    pass
+    def converse(self) -> None:
+        with self.connection.makefile("rb") as lines:
+            for i, data in enumerate(self.script):
+                # After the announcement the learner sends its hello and its first request.
+                if i and not all(lines.readline() for _ in range(2 if i == 1 else 1)):
+                    break
+                self.connection.sendall(data)
+            self.connection.shutdown(socket.SHUT_WR)
+            while self.connection.recv(65536):
+                pass
 
 
 def attack_client(plant: HostilePlant, rng: random.Random) -> str | None:

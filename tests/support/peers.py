@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Self
 
 import pytest
 
@@ -29,20 +30,16 @@ QUICK = Timeouts(connect=1.0, reset=1.0, step=0.4, stop=1.0)
 SLACK = 2.0  # additional seconds that a loaded computer may take
 
 
-class Peer:
-    """A plant that answers correctly, except for the first request of type `on`, which `misbehave` answers."""
+class Listener:
+    """Accepts connections on a free port, one after the other, in a thread of its own."""
 
-    def __init__(self, misbehave: Callable[[Peer, dict], None] | None = None, on: str = "step") -> None:
-        self.misbehave, self.on = misbehave, on
-        self.hello = dict(HELLO)
-        self.received: list[list[dict]] = []
-        """The requests of every connection."""
+    def __init__(self) -> None:
         self.ended = threading.Event()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"tcp://127.0.0.1:{self.listener.getsockname()[1]}"
         self.thread = threading.Thread(target=self._serve)
 
-    def __enter__(self) -> Peer:
+    def __enter__(self) -> Self:
         self.thread.start()
         return self
 
@@ -59,10 +56,25 @@ class Peer:
             with contextlib.suppress(OSError):
                 self.connection, _ = self.listener.accept()
                 with self.connection:
-                    self._converse()
+                    self.connection.settimeout(10)
+                    self.converse()
 
-    def _converse(self) -> None:
-        self.connection.settimeout(10)
+    def converse(self) -> None:
+        """What is done with a connection."""
+        raise NotImplementedError
+
+
+class Peer(Listener):
+    """A plant that answers correctly, except for the first request of type `on`, which `misbehave` answers."""
+
+    def __init__(self, misbehave: Callable[[Peer, dict], None] | None = None, on: str = "step") -> None:
+        super().__init__()
+        self.misbehave, self.on = misbehave, on
+        self.hello = dict(HELLO)
+        self.received: list[list[dict]] = []
+        """The requests of every connection."""
+
+    def converse(self) -> None:
         self.received.append([])
         self.send(self.hello)
         for line in self.connection.makefile("rb"):

@@ -7,7 +7,7 @@ import pytest
 
 from vfpilco.data.trial import Trial
 from vfpilco.rollout.particles import Rollout
-from vfpilco.trials.comparison import bands_on
+from vfpilco.trials.comparison import coverage
 
 
 def predicted(std: float, samples: int = 400) -> Rollout:
@@ -20,17 +20,17 @@ def executed(samples: int = 400) -> Trial:
 
 
 def test_a_trial_as_predicted_is_covered_as_often_as_bands_say():
-    found = bands_on(executed(), predicted(1.0))
-    assert found["band_coverage"] == pytest.approx(0.95, abs=0.03)
-    assert found["half_coverage"] == pytest.approx(0.5, abs=0.08)
-    assert found["band_width"] == [pytest.approx(2 * 1.96, rel=0.03)]
-    assert found["log_score"] == pytest.approx(-0.5 * np.log(2 * np.pi * np.e), abs=0.1)  # of a standard Gaussian
+    found = coverage(executed(), predicted(1.0))
+    assert found.band_coverage == pytest.approx(0.95, abs=0.03)
+    assert found.half_coverage == pytest.approx(0.5, abs=0.08)
+    assert found.band_width == [pytest.approx(2 * 1.96, rel=0.03)]
+    assert found.log_score == pytest.approx(-0.5 * np.log(2 * np.pi * np.e), abs=0.1)  # of a standard Gaussian
 
 
 @pytest.mark.parametrize("std", [0.3, 3.0])
 def test_particles_that_are_too_certain_or_too_uncertain_score_less(std):
-    assert bands_on(executed(), predicted(std))["log_score"] < bands_on(executed(), predicted(1.0))["log_score"] - 0.4
+    assert coverage(executed(), predicted(std)).log_score < coverage(executed(), predicted(1.0)).log_score - 0.4
 
 
 def test_a_trial_that_ended_early_is_compared_as_far_as_it_went():
-    assert bands_on(executed(40), predicted(1.0))["band_coverage"] > 0.8
+    assert coverage(executed(40), predicted(1.0)).band_coverage > 0.8

@@ -36,7 +36,7 @@ use what was learned:
                                  write it as C99, Arduino, FMU, ONNX or NumPy
 
 this package:
-  vfpilco reproduce STUDY        reproduce a study of the paper (--list: which)
+  vfpilco reproduce STUDY        run a study (--list shows them)
   vfpilco bench                  measure how fast a gradient step is here
   vfpilco doctor                 report versions, devices and optional parts
   vfpilco --version

@@ -68,7 +68,7 @@ class Risk:
     """
 
     particles: int
-    """How many particles there are: no probability below one of them can be told from zero."""
+    """How many particles there are: no probability below one of them can be distinguished from zero."""
     leaving: float
     """The fraction of them that leave any safe range."""
     ranges: list[RangeRisk] = field(default_factory=list)

@@ -9,6 +9,7 @@ from typing import Any
 
 from vfpilco.common.text import printable, short
 from vfpilco.data.results import Forecast, TrialResult
+from vfpilco.data.risk import percent
 from vfpilco.data.watcher import Watcher
 from vfpilco.interactive.terminal import Pace, where
 
@@ -60,7 +61,7 @@ class NotebookDisplay(Watcher):
         name = "exploration" if result.trial is None else f"trial {result.trial}"
         band, chance = result.predicted_cost, result.success_chance
         predicted = "" if band is None else f", predicted {short(band.mean)} ({short(band.low)} to {short(band.high)})"
-        expected = "" if chance is None else f", success {chance:.0%}"
+        expected = "" if chance is None else f", success {percent(chance)}"
         self.lines.append(f"{name}: cost {short(result.cost)}{predicted}{expected}{_outcome(result)}")
         if result.explanation is not None:
             self.lines.append(printable(result.explanation.text))

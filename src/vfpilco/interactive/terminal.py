@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Te
 from vfpilco.common.compiled import announced
 from vfpilco.common.text import printable, short
 from vfpilco.data.results import EpisodeResult, Forecast, TrialResult
+from vfpilco.data.risk import percent
 from vfpilco.data.watcher import Watcher
 
 
@@ -108,7 +109,7 @@ def where(trial: int, trials: int) -> str:
 
 def expectation(trial: int, forecast: Forecast) -> str:
     """What is predicted of a trial: cost, success, and the risk of leaving safe ranges."""
-    chance = "" if forecast.success_chance is None else f", success {forecast.success_chance:.0%}"
+    chance = "" if forecast.success_chance is None else f", success {percent(forecast.success_chance)}"
     risk = f", {escape(printable(forecast.risk.words))}" if forecast.risk.words else ""
     return f"trial {trial:<2}      predicted {short(forecast.predicted_cost.mean):>5}{chance}{risk}"
 
@@ -119,7 +120,7 @@ def sentence(result: TrialResult) -> str:
     if result.predicted_cost is None:
         return f"exploration   cost {short(result.cost):>5}{details}"
     cost, predicted = short(result.cost), short(result.predicted_cost.mean)
-    chance = "" if result.success_chance is None else f", success {result.success_chance:.0%}"
+    chance = "" if result.success_chance is None else f", success {percent(result.success_chance)}"
     return f"trial {result.trial:<2}      cost {cost:>5}   predicted {predicted:>5}{chance}{details}"
 
 

@@ -42,14 +42,13 @@ class InputLimits:
     slew: float = 0.0
     """Largest change of an input from one sample to the next, as a fraction of its limit; 0: no limit."""
     abort_outside: float = 1.0
-    """A trial is stopped when a measurement leaves the band that was predicted with this probability, such as 0.999;
-    1: never."""
+    """Stop a trial when a measurement leaves the band predicted with this probability, such as 0.999; 1: never."""
     max_risk: float = 1.0
-    """A policy whose predicted risk of leaving a safe range is higher than this, such as 0.05, is not executed; 1:
-    all are."""
+    """Do not execute a policy whose predicted risk of leaving a safe range is above this, such as 0.05; 1: execute
+    every policy."""
     first_share: float = 0.2
-    """Fraction of its inputs that an exploration begins with; it grows while the machine stays calm. 1: inputs are as
-    they were drawn."""
+    """How large exploring inputs are at first, as a fraction of their full size; it grows to 1 while the machine stays
+    calm. 1: they have their full size at once."""
 
     def __post_init__(self) -> None:
         check_number("abort_outside", self.abort_outside, 0.5, 1, "0.999 is typical, 1 never stops")

@@ -61,7 +61,8 @@ def _trial(result: TrialResult, first: bool, units: dict[str, str]) -> str:
     where = "inside" if predicted.contains(result.cost) else "outside"
     coverage = result.band_coverage
     covered = "" if coverage is None else f" {100 * coverage:.0f} % of the trajectory lies in the particles' 95 % band."
-    chance = "" if result.success_chance is None else f" with a probability of success of {result.success_chance:.0%}"
+    success = result.success_chance
+    chance = "" if success is None else f" with a probability of success of {percent(success)}"
     band = f"{short(predicted.mean)} ({short(predicted.low)} to {short(predicted.high)})"
     return (
         f"Trial {result.trial} {outcome}. The model predicted a cost of {band}{chance}{_risk(result)}; "

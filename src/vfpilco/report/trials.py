@@ -65,8 +65,8 @@ def _bands(particles: Any) -> list[dict[str, Any]]:
 
 def _risk(source: Source, predicted: Rollout) -> list[dict[str, Any]]:
     """How many particles have left each safe range by every sample, below and above it, in percent."""
-    q, guarded = np.asarray(predicted.q), [(i, p) for i, p in enumerate(source.positions) if p.safe is not None]
-    return [{"name": p.name, "left": pack(100 * left_by(q[..., i], p.safe))} for i, p in guarded if p.safe is not None]
+    q, bounded = np.asarray(predicted.q), [(i, p) for i, p in enumerate(source.positions) if p.safe is not None]
+    return [{"name": p.name, "left": pack(100 * left_by(q[..., i], p.safe))} for i, p in bounded if p.safe is not None]
 
 
 def _optimisation(costs: np.ndarray | None) -> dict[str, Any] | None:

@@ -35,7 +35,7 @@ RETRIES = 10
 MOST_HALVINGS = 3
 """How often the steps are halved after a collapse; then the optimisation ends with the best policy."""
 FEWEST = 20
-"""A round of a race with fewer gradient steps than this tells nothing: there is no race."""
+"""A round of a race with fewer gradient steps than this shows nothing: there is no race."""
 EVALUATION = 1_000_001
 """What the random key of evaluations is derived with."""
 FRESH = Start("a new policy")
@@ -60,7 +60,7 @@ class Optimised(NamedTuple):
     def chosen(self) -> str:
         """Start and gradient decay, in words."""
         ahead = "to the end of the trial" if self.decay == 1 else f"about {round(1 / (1 - self.decay))} samples ahead"
-        return f"gradients look {ahead}, and the optimisation starts from {self.start.name}, by a race"
+        return f"gradients look {ahead}, and the optimisation starts from {self.start.name}, as a race found"
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class Optimisation:
     """The cost that a policy should stay below: if it does not, another optimisation begins with a new one."""
     multipliers: Callable[[Params], Params] | None = None
     """Gives the learning-rate multiplier of every parameter; 1 if there is none."""
-    settled: bool = False
-    """Whether the policy to start from has succeeded: then there is little left to do."""
+    succeeded: bool = False
+    """Whether the policy to start from has succeeded: then the first phase is left out."""
     weight: float = FIRST
     """The weight of the safe ranges at first."""
     attempt: int = 0
@@ -89,7 +89,7 @@ class Optimisation:
     """The cost at every gradient step of those before."""
 
     def start(self, redraw: int = 0, origin: int = 0, decay: float | None = None) -> OptimiserState:
-        """The beginning, from one of the policies to start from, or from a fresh one if that led nowhere."""
+        """The beginning, from one of the policies to start from, or from a new one if that one failed."""
         settings, given = self.settings, self.starts[origin].params
         k_init, k_run = jax.random.split(jax.random.fold_in(self.key, redraw))
         params = self.simulator.policy.init(k_init) if given is None or redraw else given
@@ -143,7 +143,7 @@ class Optimisation:
         self, now: OptimiserState, watch: Watcher, checkpoint: Callable[[OptimiserState], None]
     ) -> OptimiserState:
         """The state when all phases have ended."""
-        plan, settings = phases(self.settings, self.settled), self.settings
+        plan, settings = phases(self.settings, self.succeeded), self.settings
         objective = self._objective(now)
         chunk = chunk_size(self.simulator, settings)
         while now.phase < len(plan) and now.halvings <= MOST_HALVINGS:
@@ -234,7 +234,7 @@ class Optimisation:
 
     @property
     def _race_steps(self) -> int:
-        return int(SHARE * phases(self.settings, self.settled)[0].steps)
+        return int(SHARE * phases(self.settings, self.succeeded)[0].steps)
 
     def _raced(self, beginnings: list[OptimiserState], watch: Watcher) -> OptimiserState:
         """The winner of a race between gradient decays, from the best known policy or from a new one.
@@ -243,7 +243,7 @@ class Optimisation:
         """
         given, rival = self.settings.gradient_decay, beginnings[0].rival
         decays = (given,) if given else others(rival.decay) if rival.steps else DECAYS
-        first = phases(self.settings, self.settled)[0]
+        first = phases(self.settings, self.succeeded)[0]
         known = sorted((state for state in beginnings if np.isfinite(state.best.cost)), key=lambda s: s.best.cost)
         state = (known or beginnings)[0]
         runners = [Runner(self.starts[state.origin], decay, state._replace(decay=decay)) for decay in decays]

@@ -45,13 +45,13 @@ class Simulator:
     slew: Slew | None = None
     """How fast inputs may change."""
     penalty: tuple[float, ...] | None = None
-    """What the square of every input costs during the optimisation."""
+    """Weights of the squares of the inputs in the cost during the optimisation."""
     change_penalty: tuple[float, ...] | None = None
-    """What the square of its change from sample to sample costs."""
+    """Weights of the squares of their changes from sample to sample."""
     safe: SafeRanges | None = None
     """The safe ranges that particles should not leave during the optimisation."""
     redraw_dropout: bool = False
-    """Whether dropout is drawn anew at every step, or once for a complete rollout."""
+    """Whether dropout is drawn again at every step, or once for a complete rollout."""
     draws: Draws = field(default_factory=Independent)
     """How particles draw the model's errors."""
 

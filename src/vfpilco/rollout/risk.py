@@ -37,9 +37,9 @@ def risk_of(predicted: Rollout, positions: Sequence[Position], inputs: Sequence[
         'leaving p 50 % (above, at about 0.2 s)'
     """
     q, u = np.asarray(predicted.q), np.asarray(predicted.u)
-    guarded = [(i, p, p.safe) for i, p in enumerate(positions) if p.safe is not None]
-    ranges = [_range_risk(p.name, q[..., i], safe, sampling_time) for i, p, safe in guarded]
-    left = [outside(q[..., i], safe).any(0) for i, _, safe in guarded]
+    bounded = [(i, p, p.safe) for i, p in enumerate(positions) if p.safe is not None]
+    ranges = [_range_risk(p.name, q[..., i], safe, sampling_time) for i, p, safe in bounded]
+    left = [outside(q[..., i], safe).any(0) for i, _, safe in bounded]
     return Risk(
         particles=q.shape[1],
         leaving=float(np.any(left, axis=0).mean()) if left else 0.0,

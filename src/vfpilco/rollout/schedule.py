@@ -27,10 +27,10 @@ class Phase(NamedTuple):
         return Phase(np.int32(self.steps), *(np.asarray(value, dtype) for value in self[1:]))  # pyright: ignore
 
 
-def phases(settings: OptimiserSettings, settled: bool = False) -> tuple[Phase, ...]:
+def phases(settings: OptimiserSettings, succeeded: bool = False) -> tuple[Phase, ...]:
     """One half, a quarter and a quarter of the steps, each with smaller steps and less dropout than the one before.
 
-    A policy that is settled, because it has succeeded, needs only the last two. With the stop rule "drift" a phase may
+    A policy that has succeeded needs only the last two. With the stop rule "drift" a phase may
     take all steps that are left, and all are made.
     """
     half, quarter = -(-settings.steps // 2), -(-settings.steps // 4)
@@ -41,7 +41,7 @@ def phases(settings: OptimiserSettings, settled: bool = False) -> tuple[Phase, .
         Phase(max(settings.steps - half - quarter, 0), last, 0.0),
     )
     needed = tuple(phase for phase in planned if phase.steps)
-    return needed[1:] if settled and len(needed) > 1 and settings.stop_rule == "gain" else needed
+    return needed[1:] if succeeded and len(needed) > 1 and settings.stop_rule == "gain" else needed
 
 
 def steps_left(settings: OptimiserSettings, phase: Phase, made: int, made_before: int) -> int:

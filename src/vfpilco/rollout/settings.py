@@ -38,24 +38,24 @@ class OptimiserSettings:
     dropout: float = 0.25
     """Fraction of the basis functions that is dropped for each particle."""
     dropout_draw: Literal["rollout", "step"] = "rollout"
-    """What is dropped is drawn once for a complete rollout, or anew at every time step."""
+    """What is dropped is drawn once for a complete rollout, or again at every time step."""
     gradient_decay: float = 0.0
     """Factor on the gradient per sample that it is propagated back; below 1, costs far ahead count less (not exact); 0:
     the best of several, found by a race of short optimisations."""
     clip: float = 3.0
     """Gradients longer than this many times their running mean length are shortened to that; 0: never."""
     input_penalty: float = 0.0
-    """Added to the cost of every sample during the optimisation: this times the mean of (u / u_max)²."""
+    """Weight of the mean of (u / u_max)², which is added to the cost of every sample during the optimisation."""
     input_change_penalty: float = 0.01
-    """Added likewise: this times the mean of (Δu / u_max)², Δu from sample to sample, as a fraction of what a sample of
-    the explorations costs. Of equally good policies the quieter one is preferred."""
+    """Weight of the mean of (Δu / u_max)², with Δu from sample to sample, relative to the cost of a sample of the
+    explorations; it is added too, so that of equally good policies the one with quieter inputs is preferred."""
     risk_bound: float = 0.05
     """Particles that leave a safe range cost more during the optimisation, ever more while more than this fraction of
     them leave; 1: safe ranges are not part of the cost."""
     precision: Literal["float32", "float64"] = "float32"
     """Precision of the particle simulation; float64 is used where float32 is not enough. GP algebra is float64."""
     shards: int = 2
-    """Parts that the particles are split into, one per core; part of the result's identity."""
+    """Parts that the particles are split into, one per core; another number gives other results."""
 
     def __post_init__(self) -> None:
         for name in ("particles", "steps", "shards"):

@@ -144,7 +144,7 @@ BALL = Study(
 
 ROUGH = Study(
     name="ballplate-rough",
-    summary="the same with a late camera that drops images, a plate off level, backlash and uneven friction",
+    summary="the ball-and-plate with a late camera that drops images, a tilted plate, backlash and uneven friction",
     task="ballplate-rough",
     trials=5,
     configurations=(

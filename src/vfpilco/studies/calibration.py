@@ -89,10 +89,10 @@ def calibrate(results: Path) -> Calibrated:
         raise UserError(
             f"{results} holds no runs of version {now} with a predicted chance of success: reproduce a study first."
         )
-    guarded = [trial for trial in trials if trial.leaving is not None]
-    tables = [_table(SUCCESS, trials, _row), *([_table(RISK, guarded, _risk_row)] if guarded else [])]
+    with_ranges = [trial for trial in trials if trial.leaving is not None]
+    tables = [_table(SUCCESS, trials, _row), *([_table(RISK, with_ranges, _risk_row)] if with_ranges else [])]
     text, figure = results / f"{NAME}.md", results / f"{NAME}.png"
-    _draw(trials, guarded, figure)
+    _draw(trials, with_ranges, figure)
     write_file(text, _page(tables, trials, len(records), now))
     return Calibrated("\n\n".join(tables), (text, figure))
 
@@ -149,11 +149,11 @@ def _percent(shares: Sequence[float]) -> str:
     return f"{100 * float(np.mean(shares)):.0f} %"
 
 
-def _draw(trials: Sequence[Predicted], guarded: Sequence[Predicted], file: Path) -> None:
+def _draw(trials: Sequence[Predicted], with_ranges: Sequence[Predicted], file: Path) -> None:
     """Reliability diagrams: how many events happened, over their predicted probability, with 95 % intervals."""
     events = {
         "success": [trial.success for trial in trials],
-        "leaving a safe range": [trial.leaving for trial in guarded if trial.leaving is not None],
+        "leaving a safe range": [trial.leaving for trial in with_ranges if trial.leaving is not None],
     }
     shown = {name: found for name, found in events.items() if found}
     figure = new_figure(4.8 * len(shown), 4.5)

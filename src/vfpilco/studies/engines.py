@@ -37,7 +37,7 @@ PINNED = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); os.execv(
 
 
 class Attendance:
-    """Pipes to running workers: one that is closed, also by the end of this process, tells its worker to stop."""
+    """Pipes to running workers: one that is closed, also by the end of this process, signals its worker to stop."""
 
     def __init__(self) -> None:
         self.open: set[int] = set()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vfpilco.common.text import count
+from vfpilco.data.risk import percent
 from vfpilco.data.trial import Trial
 from vfpilco.model.dynamics import Dynamics
 from vfpilco.model.kernels import SE, Kernel, Linear, Poly
@@ -81,7 +82,7 @@ def with_jitter(sensor: Sensor, machine: Machine, jitter: float) -> Sensor:
 
 
 def can_jitter(dynamics: Dynamics) -> bool:
-    """Whether a jitter can be found: nobody has declared one, and errors of fast motions can be told from others."""
+    """Whether a jitter can be found: none is declared, and errors of fast motions can be distinguished from others."""
     if isinstance(dynamics.sensor, TimingJitter) or not isinstance(dynamics.noise, CorrelatedNoise):
         return False
     std = std_at_rest(dynamics.sensor, dynamics.state.signals.d_q)
@@ -89,7 +90,7 @@ def can_jitter(dynamics: Dynamics) -> bool:
 
 
 def is_due(steps: Sequence[int]) -> bool:
-    """Whether there are twice as many data as when something was chosen last: choices are made anew then.
+    """Whether there are twice as many data as when something was chosen last: choices are made again then.
 
     Args:
         steps: The length of every trial so far; the first choice was made after the explorations.
@@ -141,7 +142,8 @@ def _choose_jitter(
             break
     highest = max(map(_score, models.values()))
     best = min(jitter for jitter, model in models.items() if _score(model) >= highest - MARGIN)
-    return candidates[best], f"Chosen: timing jitter {best:.0%} of the sampling time{_ahead(models, best)}."
+    found = f"timing jitter of {percent(best)} of the sampling time" if best else "no timing jitter"
+    return candidates[best], f"Chosen: {found}{_ahead(models, best)}."
 
 
 def _score(model: Model) -> float:

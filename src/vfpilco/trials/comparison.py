@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,13 +22,19 @@ SMALLEST = 1e-9
 
 
 @dataclass(frozen=True)
-class Comparison(Forecast):
-    """Predicted against real: what was predicted, how well the bands cover the trajectory, model errors."""
+class Coverage:
+    """How the particles' bands cover a trial; the fields are those of `TrialResult`."""
 
     band_coverage: float
     half_coverage: float
     band_width: list[float]
     log_score: float
+
+
+@dataclass(frozen=True)
+class Comparison(Coverage, Forecast):
+    """Predicted against real: what was predicted, how well the bands cover the trajectory, model errors."""
+
     model: ModelReport
     explanation: Explanation | None = None
 
@@ -57,22 +62,22 @@ def compare(
         multi_step_error=finite(errors.multi_step),
         posterior=posterior_report(model, data, dynamics.training_set(executed), note),
     )
-    return Comparison(**vars(forecast(task, predicted)), **bands_on(executed, predicted), model=report)
+    return Comparison(**vars(forecast(task, predicted)), **vars(coverage(executed, predicted)), model=report)
 
 
-def bands_on(executed: Trial, predicted: Rollout) -> dict[str, Any]:
+def coverage(executed: Trial, predicted: Rollout) -> Coverage:
     """How the particles' bands cover a trial."""
     samples = min(len(predicted.q), len(executed.q))
     real, particles = executed.evaluated[:samples], np.asarray(predicted.q[:samples], dtype=float)
     low, lower, upper, high = np.quantile(particles, [0.025, 0.25, 0.75, 0.975], axis=1)
     std = np.maximum(particles.std(1), SMALLEST)
     z = (real - particles.mean(1)) / std
-    return {
-        "band_coverage": float(((low <= real) & (real <= high)).mean()),
-        "half_coverage": float(((lower <= real) & (real <= upper)).mean()),
-        "band_width": (high - low).mean(0).tolist(),
-        "log_score": float(np.mean(-0.5 * z**2 - np.log(std) - 0.5 * np.log(2 * np.pi))),
-    }
+    return Coverage(
+        band_coverage=float(((low <= real) & (real <= high)).mean()),
+        half_coverage=float(((lower <= real) & (real <= upper)).mean()),
+        band_width=(high - low).mean(0).tolist(),
+        log_score=float(np.mean(-0.5 * z**2 - np.log(std) - 0.5 * np.log(2 * np.pi))),
+    )
 
 
 def forecast(task: Task, predicted: Rollout) -> Forecast:

@@ -14,7 +14,7 @@ from vfpilco.tasks.task import Task
 
 FIRST, GROWN = InputLimits.first_share, 0.1
 """The share of the inputs that an exploration begins with, and the fraction of a trial after which it is 1."""
-GUARDED = 0.5
+GROWN_SAFE = 0.5
 """That fraction on a machine with safe ranges."""
 AHEAD = 0.1
 """How far ahead, in trials, a position has to stay in the middle part of its safe range if it moves on as it does."""
@@ -39,7 +39,7 @@ class Growing:
 
     def __init__(self, controller: Controller, machine: Machine, horizon: int, first: float = FIRST) -> None:
         self.controller, self.first, self.share = controller, first, first
-        grown = GUARDED if any(p.safe is not None for p in machine.positions) else GROWN
+        grown = GROWN_SAFE if any(p.safe is not None for p in machine.positions) else GROWN
         self.growth, self.ahead = first ** (-1 / max(grown * horizon, 1)), AHEAD * horizon
         self.angles = np.array(machine.angles)
         self.low, self.high = np.array([_middle(p.safe or (-np.inf, np.inf)) for p in machine.positions]).T

@@ -197,7 +197,7 @@ class Learner:
             self.starts(policy),
             self.result.to_beat,
             lambda params: policy.learning_rates(params, limits, errors),
-            settled=self.result.successes[-1:] == [True],
+            succeeded=self.result.successes[-1:] == [True],
         )
 
     def learned(self, optimisation: Optimisation, found: Optimised) -> LearnedPolicy:

@@ -114,7 +114,7 @@ class Plan:
     ) -> Simulator:
         """The particle simulation of this task under `policy`, for the optimisation or for a prediction.
 
-        `typical_cost` is what a sample costs before anything is learned: changes of inputs are paid in that unit.
+        `typical_cost` is what a sample costs before anything is learned, the unit of the penalty on changes of inputs.
         """
         task, optimiser = self.task, self.settings.optimiser
         limits = task.machine.limits
@@ -126,8 +126,8 @@ class Plan:
             horizon=task.horizon,
             reference=None if task.reference is None else tuple(map(tuple, task.reference.tolist())),
             slew=self.settings.limits.slew_limit(limits),
-            penalty=_prices(optimiser.input_penalty, limits),
-            change_penalty=_prices(optimiser.input_change_penalty * typical_cost, limits),
+            penalty=_weights(optimiser.input_penalty, limits),
+            change_penalty=_weights(optimiser.input_change_penalty * typical_cost, limits),
             safe=SafeRanges.of(task.machine.positions) if self.risk_bound < 1 and not predicting else None,
             redraw_dropout=optimiser.dropout_draw == "step",
             draws=OneFunction() if predicting else Independent(),
@@ -167,7 +167,7 @@ class Plan:
         )
 
 
-def _prices(penalty: float, limits: np.ndarray) -> tuple[float, ...] | None:
+def _weights(penalty: float, limits: np.ndarray) -> tuple[float, ...] | None:
     """What the square of every input costs if those of all, relative to their limits, cost `penalty` in the mean."""
     return tuple(penalty / len(limits) / limit**2 for limit in limits.tolist()) if penalty else None
 

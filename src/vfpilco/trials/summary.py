@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 from vfpilco.common.text import count, printable, short
 from vfpilco.data.results import TrialResult
@@ -38,7 +37,7 @@ def cells(row: TrialResult) -> tuple[str, ...]:
         short(row.cost),
         "" if band is None else f"{short(band.mean)} ({short(band.low)} to {short(band.high)})",
         "yes" if row.success else "no" if row.ended_s is None else f"ended at {row.ended_s:.3g} s",
-        "" if chance is None else f"{chance:.0%}",
+        "" if chance is None else percent(chance),
         "" if risk is None or not risk.ranges else percent(risk.leaving),
         _note(row.notes),
     )
@@ -78,7 +77,7 @@ def _note_html(row: TrialResult) -> str:
     return f'<td style="text-align:left" title="{full}">{escape(_note(row.notes))}</td>'
 
 
-def record(row: TrialResult) -> dict[str, Any]:
+def record(row: TrialResult) -> dict[str, str | float | bool | None]:
     """A row with plain values, for a table of numbers."""
     band = row.predicted_cost
     return {

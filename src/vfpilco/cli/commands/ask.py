@@ -17,6 +17,7 @@ from vfpilco.cli.options import given_options, inspected_settings
 from vfpilco.common.errors import UserError
 from vfpilco.common.text import short
 from vfpilco.data.records import to_json_types
+from vfpilco.data.risk import percent
 from vfpilco.exports import Export, export, possible
 from vfpilco.exports.targets import Form
 from vfpilco.machines.runs import open_run
@@ -109,7 +110,7 @@ def to_json(run: Path, asked: Asked, policy: str, made: Export | None) -> dict[s
 def sentences(run: Path, asked: Asked, policy: str, made: Export | None) -> list[str]:
     """The answer for a person."""
     cost = asked.predicted_cost
-    chance = "" if asked.success_chance is None else f"; success with {asked.success_chance:.0%}"
+    chance = "" if asked.success_chance is None else f"; success with {percent(asked.success_chance)}"
     expected = f"expected  cost {short(cost.mean)}, 95 % between {short(cost.low)} and {short(cost.high)}{chance}"
     risk = [] if asked.risk is None else [f"risk      {text}" for text in (asked.risk.words, asked.risk.reach) if text]
     export = f"export    {made.folder}: {', '.join(made.files)}" if made else ""

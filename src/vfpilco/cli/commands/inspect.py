@@ -32,19 +32,19 @@ class Arguments:
     """Report what recordings of a machine contain: errors, rate, noise, delay, and the settings that fit."""
 
     files: Annotated[Positional[tuple[Path, ...]], arg(metavar="FILE")]
-    """Logs of one machine, a trial each: CSV, MATLAB (.mat), Parquet or MCAP."""
+    """Logs of one machine, one trial per file: CSV, MATLAB (.mat), Parquet or MCAP."""
     task: str | None = None
     """The task they belong to: its columns, rate and limits are expected."""
     positions: str = ""
     """Columns of positions, separated by commas, without a task; all others if not given."""
     inputs: str = ""
-    """Columns of inputs, likewise; guessed by name if not given."""
+    """Columns of inputs, separated by commas; guessed by name if not given."""
     angles: str = ""
-    """Positions that are angles in radians, likewise; guessed by name if not given."""
+    """Positions that are angles in radians, separated by commas; guessed by name if not given."""
     columns: str = ""
     """Columns that have other names in the file: NAME=COLUMN, separated by commas."""
     split: bool = False
-    """Cut files where samples are missing, into a trial per part."""
+    """Cut files where samples are missing, into one trial per part."""
     rate: float | None = None
     """Samples per second, for files without a column of times."""
     out: Path | None = None

@@ -30,7 +30,7 @@ class Arguments:
     trial: int | None = None
     """Which trial, 0 for the exploration; the last one if not given."""
     predicted: bool = True
-    """Show what was predicted; not with --no-predicted."""
+    """Draw the machine alone, without what was predicted."""
     fps: int = 20
     """Pictures per second of a film."""
     speed: float = 1.0

@@ -33,9 +33,9 @@ class Arguments:
     """Reproduce a study: every run that is missing, then its table and figure."""
 
     study: Annotated[Positional[str], arg(metavar="STUDY")]
-    """Its name; `vfpilco reproduce --list` lists them."""
+    """The name of the study; `vfpilco reproduce --list` lists them."""
     seeds: int | None = None
-    """Runs per configuration, with seeds 0, 1, …; as many as the study has by itself if not given."""
+    """Runs per configuration, with seeds 0, 1, …; the study's own number if not given."""
     only: tuple[str, ...] = ()
     """Configurations to run; all of them if not given."""
     out: Path | None = None

@@ -28,7 +28,7 @@ class Arguments:
     patience: float = 1.0
     """Seconds without an input in a trial until the plant is stopped."""
     realtime: bool = False
-    """Take as long for a step as a machine would."""
+    """Make every step last one sampling time, as on a machine."""
 
 
 def run(argv: list[str]) -> None:

@@ -10,7 +10,7 @@ from vfpilco.machines.load import load, names
 
 @dataclass(frozen=True)
 class Arguments:
-    """List the built-in tasks, a line each."""
+    """List the built-in tasks, one per line."""
 
 
 def run(argv: list[str]) -> None:

@@ -38,14 +38,14 @@ class Arguments:
     run: Annotated[Positional[Path], arg(metavar="RUN")]
     """The folder of the run."""
     files: Annotated[Positional[tuple[Path, ...]], arg(metavar="TRIAL ...")]
-    """Logged trials, a file each (CSV, MATLAB, Parquet or MCAP), in the order in which they were executed."""
+    """Logged trials, one per file (CSV, MATLAB, Parquet or MCAP), in the order in which they were executed."""
     settings: OmitArgPrefixes[Options]
     task: str | None = None
     """The task: a built-in one or a Python file; needed to start a run."""
     columns: str = ""
     """Columns that have other names in the files: NAME=COLUMN, separated by commas."""
     split: bool = False
-    """Cut files where samples are missing, and at the horizon of the task, into a trial per part."""
+    """Cut files where samples are missing, and at the horizon of the task, into one trial per part."""
     seed: int | None = None
     """Fixes all randomness of a new run."""
     json: bool = False

@@ -1,1 +1,1 @@
-"""The ball-and-plate as it is on a workbench."""
+"""The ball-and-plate with the faults of a real rig."""

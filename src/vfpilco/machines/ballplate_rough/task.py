@@ -19,7 +19,7 @@ def task(**faults: Any) -> Task:
     return dataclasses.replace(
         base,
         name="ballplate-rough",
-        summary="the same with a late camera that drops images, a plate off level, backlash and uneven friction",
+        summary="the ball-and-plate with a late camera that drops images, a tilted plate, backlash and uneven friction",
         machine=machine,
         trials=5,
     )

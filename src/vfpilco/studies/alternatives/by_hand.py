@@ -1,4 +1,4 @@
-"""Controllers that a person made, from the machine's equations or tuned by hand; none swings the Furuta up."""
+"""Hand-designed controllers, from the machine's equations or tuned by hand; none swings the Furuta up."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ METHODS: dict[str, Method] = {
     "mpc": Method(planning.learn, "model-predictive control by the cross-entropy method on the same GPs"),
     "sac": Method(partial(model_free.learn, "sac"), "SAC of Stable-Baselines3", "sac"),
     "tqc": Method(partial(model_free.learn, "tqc"), "TQC of sb3-contrib", "tqc"),
-    "by-hand": Method(by_hand.run, "a controller that a person made", tasks=tuple(by_hand.CONTROLLERS)),
+    "by-hand": Method(by_hand.run, "a hand-designed controller", tasks=tuple(by_hand.CONTROLLERS)),
 }
 """The methods by name."""
 
