@@ -13,8 +13,9 @@ import vfpilco
 from vfpilco.cli.main import main
 from vfpilco.common.errors import UserError
 from vfpilco.rollout.draws import Independent
-from vfpilco.studies.draws import WAYS, Band, DrawsRecord, Persistent, compare_draws, table_of
+from vfpilco.studies.draws import WAYS, DrawsRecord, Persistent, compare_draws, table_of
 from vfpilco.studies.records import read_lines
+from vfpilco.trials.comparison import Coverage
 from vfpilco.trials.learn import learn
 
 
@@ -60,8 +61,8 @@ def test_persistent_errors_are_standard_normal_and_correlated():
 
 
 def test_widths_are_relative_to_independent_errors():
-    def band(width: float, coverage: float) -> Band:
-        return Band(coverage, coverage / 2, [width, 3 * width], 1.5)
+    def band(width: float, coverage: float) -> Coverage:
+        return Coverage(coverage, coverage / 2, [width, 3 * width], 1.5)
 
     bands = dict(zip(WAYS, (band(0.1, 0.8), band(0.3, 1.0), band(0.2, 0.9)), strict=True))
     assert isinstance(WAYS["independent"], Independent)

@@ -27,7 +27,7 @@ from vfpilco.storage.store import MODEL
 from vfpilco.studies.records import append, read_lines
 from vfpilco.studies.tables import markdown_table
 from vfpilco.trials.choosing import with_jitter
-from vfpilco.trials.comparison import bands_on
+from vfpilco.trials.comparison import Coverage, coverage
 from vfpilco.trials.learn import planned
 from vfpilco.trials.plan import dynamics_of
 
@@ -70,20 +70,6 @@ WAYS: dict[str, Draws] = {
 
 
 @dataclass(frozen=True)
-class Band:
-    """How the particles that draw errors in one way cover a trial."""
-
-    band_coverage: float
-    """The fraction of the samples within the 95 % band."""
-    half_coverage: float
-    """… within the 50 % band."""
-    band_width: list[float]
-    """The mean width of the 95 % band, position by position."""
-    log_score: float
-    """The mean log density of a sample, by a Gaussian with the mean and standard deviation of the particles."""
-
-
-@dataclass(frozen=True)
 class DrawsRecord:
     """A recorded trial, predicted in every way: a line of the results file."""
 
@@ -94,7 +80,7 @@ class DrawsRecord:
     solved: bool
     """Whether this trial, or one before it, succeeded."""
     version: str
-    bands: dict[str, Band]
+    bands: dict[str, Coverage]
     """By the names of `WAYS`."""
 
 
@@ -167,7 +153,7 @@ def _predicted(folder: RunFolder, name: str, trial: int, index: int) -> DrawsRec
         way: simulate(replace(simulator, draws=draws), learned.params, posterior, key, PARTICLES)
         for way, draws in WAYS.items()
     }
-    bands = {way: Band(**bands_on(executed, rollout)) for way, rollout in rollouts.items()}
+    bands = {way: coverage(executed, rollout) for way, rollout in rollouts.items()}
     solved = any(row.success for row in folder.results()[: index + 1])
     return DrawsRecord(name, task.name, trial, solved, versions()["vfpilco"], bands)
 

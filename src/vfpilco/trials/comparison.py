@@ -26,9 +26,13 @@ class Coverage:
     """How the particles' bands cover a trial; the fields are those of `TrialResult`."""
 
     band_coverage: float
+    """The fraction of the samples within the 95 % band."""
     half_coverage: float
+    """… within the 50 % band."""
     band_width: list[float]
+    """The mean width of the 95 % band, position by position."""
     log_score: float
+    """The mean log density of a sample, by a Gaussian with the mean and standard deviation of the particles."""
 
 
 @dataclass(frozen=True)
