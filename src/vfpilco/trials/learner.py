@@ -326,7 +326,10 @@ class Learner:
         return self.settings.policy.bind(dataclasses.replace(inputs, limits=limits))
 
     def starts(self, policy: Policy) -> tuple[Start, ...]:
-        """The policies that the next one may start from: the last one, the best one, a new one."""
+        """The policies that the next one may start from: the last one, after a success the best one, and a new one.
+
+        Before a success the best one is only where an optimisation was stuck first.
+        """
         last, best = self.result.policy, self.result.best
         shapes = {name: np.shape(value) for name, value in policy.init(self.key).items()}
         known = [
@@ -334,7 +337,7 @@ class Learner:
             for name, learned in (("the last policy", last), ("the best policy so far", best))
             if learned is not None and {n: v.shape for n, v in learned.params.items()} == shapes
         ]
-        if last is best:
+        if last is best or not any(self.result.successes):
             known = known[:1]
         return (*known, FRESH)
 

@@ -20,6 +20,8 @@ from vfpilco.trials.settings import Settings
 
 STUCK = 0.95
 """A trial without success that costs more than this fraction of the best one before it is no progress."""
+PROMISING = 0.75
+"""A policy that is expected to cost more than this fraction of the best trial is no clear improvement."""
 
 
 @dataclass(repr=False)
@@ -92,7 +94,7 @@ class RunResult:
         complete = [row.cost for row in self.rows if row.kind == "policy" and row.ended_s is None]
         if any(self.successes) or not complete:
             return math.inf
-        return -math.inf if self.stuck else STUCK * min(complete)
+        return -math.inf if self.stuck else PROMISING * min(complete)
 
     def to_dataframe(self) -> Any:
         """The trials as a pandas DataFrame, a row each; the task's measures are columns of their own.
