@@ -14,7 +14,9 @@ import os
 import random
 import shutil
 import signal
+import socket
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -126,7 +128,8 @@ def trying(machine: Machine, folder: Path) -> None:
 
 def serving(machine: Machine, folder: Path) -> None:
     """A learner runs two trials; the second one ends with the connection."""
-    address = {}
+    address, over = {}, threading.Event()
+    clients: list[Client] = []
 
     def say(line: str) -> None:
         if line.startswith("plant on"):
@@ -136,11 +139,19 @@ def serving(machine: Machine, folder: Path) -> None:
         if "said bye" in line:
             raise KeyboardInterrupt
 
+    @contextlib.contextmanager
+    def connected(seconds: float) -> Iterator[Client]:
+        with Client(address["place"]) as client:
+            client.connection.settimeout(seconds)
+            clients.append(client)
+            if over.is_set():
+                raise ConnectionAbortedError
+            yield client
+
     def converse() -> None:
         hello = {"type": "hello", "protocol": "vfpilco-plant", "version": 1}
         numbers = itertools.count()
-        with contextlib.suppress(OSError, TypeError), Client(address["place"]) as client:
-            client.connection.settimeout(10)
+        with contextlib.suppress(OSError, TypeError), connected(10) as client:
             client.receive()
             client.send(hello)
             for kind, more in [
@@ -153,16 +164,11 @@ def serving(machine: Machine, folder: Path) -> None:
                 client.send({"type": kind, "id": next(numbers), **more})
                 if client.receive() is None:
                     break
-        for _ in range(20):  # until the program has ended
-            with contextlib.suppress(ConnectionResetError, BrokenPipeError, TimeoutError):
-                try:
-                    with Client(address["place"]) as client:
-                        client.connection.settimeout(1)
-                        client.receive()
-                        client.send(hello, {"type": "bye", "id": next(numbers)})
-                        client.receive()
-                except ConnectionRefusedError:
-                    return
+        while not over.is_set():  # until the program has ended
+            with contextlib.suppress(OSError), connected(1) as client:
+                client.receive()
+                client.send(hello, {"type": "bye", "id": next(numbers)})
+                client.receive()
 
     thread = threading.Thread(target=converse)
     try:
@@ -178,6 +184,10 @@ def serving(machine: Machine, folder: Path) -> None:
             say=say,
         )
     finally:
+        over.set()
+        for client in clients:  # A fault may have torn the server's end of a connection, which closes it later.
+            with contextlib.suppress(OSError):
+                client.connection.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(RuntimeError):
             thread.join(20)
 
