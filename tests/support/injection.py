@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -65,6 +67,29 @@ class Tracer:
                 self.hit = True
                 self.fault()
         return self._line
+
+
+class Endless(BaseException):
+    """Something has been waiting for longer than it may."""
+
+
+@contextmanager
+def ends_within(seconds: float) -> Iterator[None]:
+    """Fail if the block does not end in time; what it waits for is interrupted, again and again."""
+    late = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        late.append(frame.f_lineno if frame else 0)
+        raise Endless
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        assert not late, f"did not end within {seconds:g} s"
 
 
 class Sockets:

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from campaign import Run, campaign, sample
-from injection import Place, Sockets, Tracer
+from injection import Place, Sockets, Tracer, ends_within
 from peers import Learner as Client
 from variants import variant
 
@@ -38,6 +38,8 @@ POLICY = Path(__file__).parents[1] / "samples/policies-format3/naive-mlp-slew.sa
 HORIZON, SLEW = 8, 0.2
 TORN = "ignore::pytest.PytestUnraisableExceptionWarning"
 """A connection that is interrupted while it is being closed is closed a little later, with a warning."""
+LONGEST = 60.0
+"""Seconds in which a case has ended."""
 FEW, MORE = 40, 450
 """Cases of every mode: in `make test`, and in `make test-long`, where they are all lines."""
 
@@ -223,11 +225,12 @@ def check(mode: str, place: Place, fault, folder: Path) -> bool:
             raise fault
 
     try:
-        with Sockets(), Tracer(first, __file__, place, strike) as tracer:
+        with Sockets(), ends_within(LONGEST), Tracer(first, __file__, place, strike) as tracer:
             run(machine, folder)
     except BaseException as error:
         raised = error
     said = f"{mode}, {fault!r} at {place}: {machine.calls}, raised {type(raised).__name__}"
+    assert not isinstance(raised, AssertionError), f"{raised}: {said}"
     last = max((i for i, call in enumerate(machine.calls) if call in ("reset", "step")), default=-1)
     assert last < 0 or "stop" in machine.calls[last:], f"not stopped: {said}"
     assert os.sched_getscheduler(0) == scheduling, f"priority not restored: {said}"
@@ -274,6 +277,14 @@ def inject(run: Run, mode: str, folder: Path, once: bool = False) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_the_machine_is_stopped_after_a_fault_at_any_of_a_sample_of_lines(mode, tmp_path):
     inject(sample(FEW), mode, tmp_path, once=True)
+
+
+def test_a_fault_in_the_watchdog_at_any_time_leaves_nothing_waiting(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "LONGEST", 5.0)
+    mode = "in a dry run"
+    for i, place in enumerate(places(mode, tmp_path)):
+        if place.file.endswith("watchdog.py"):
+            check(mode, place, FAULTS[i % len(FAULTS)], tmp_path)
 
 
 @pytest.mark.long
