@@ -32,11 +32,7 @@ MODULES = [
 """What commands import only when they need it."""
 
 # It imports everything, but does not start JAX, and forks a process for every line that it reads.
-SERVER = (
-    f"""
-MODULES = {MODULES}
-"""
-    + """
+SERVER = """
 import dataclasses, importlib, json, os, pkgutil, signal, sys, warnings
 
 warnings.simplefilter("ignore")
@@ -49,7 +45,7 @@ from vfpilco.studies.base import Configuration
 
 for module in pkgutil.iter_modules(commands.__path__):
     importlib.import_module(f"{commands.__name__}.{module.name}")
-for name in MODULES:
+for name in sys.argv[1:]:
     importlib.import_module(name)
 checkpoints.EVERY, checkpoints.MOST_SHARE = 0.05, 1e9
 tiny = {"steps": 4, "particles": 4, "basis_functions": 5, "inducing": 32}
@@ -75,7 +71,6 @@ for line in sys.stdin:
     print(child, flush=True)
     print(os.waitpid(child, 0)[1], flush=True)
 """
-)
 
 
 class Commands:
@@ -84,7 +79,7 @@ class Commands:
     def __init__(self, output: Path) -> None:
         self.output = output
         self.server = subprocess.Popen(
-            [sys.executable, "-c", SERVER],
+            [sys.executable, "-c", SERVER, *MODULES],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
