@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import signal
 import socket
 import sys
@@ -92,24 +93,31 @@ def ends_within(seconds: float) -> Iterator[None]:
         assert not late, f"did not end within {seconds:g} s"
 
 
-class Sockets:
-    """Remembers every socket that is opened, to close those that a fault has torn: nobody else knows them any more."""
+class Opened:
+    """Remembers sockets, and files in a folder, to close those that a fault has torn."""
 
-    def __init__(self) -> None:
-        self.known: weakref.WeakSet[socket.socket] = weakref.WeakSet()
-        self.ordinary = socket.socket.__init__
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.known: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.socket, self.open = socket.socket.__init__, builtins.open
 
-    def __enter__(self) -> Sockets:
-        known, ordinary = self.known, self.ordinary
+    def __enter__(self) -> Opened:
+        known, ordinary, ordinary_open = self.known, self.socket, self.open
 
         def init(opened: socket.socket, *given: Any, **named: Any) -> None:
             ordinary(opened, *given, **named)
             known.add(opened)
 
-        socket.socket.__init__ = init
+        def open_file(file: Any, *given: Any, **named: Any) -> Any:
+            opened = ordinary_open(file, *given, **named)
+            if isinstance(file, str | Path) and Path(file).is_relative_to(self.folder):
+                known.add(opened)
+            return opened
+
+        socket.socket.__init__, builtins.open = init, open_file
         return self
 
     def __exit__(self, *_: object) -> None:
-        socket.socket.__init__ = self.ordinary
+        socket.socket.__init__, builtins.open = self.socket, self.open
         for each in list(self.known):
             each.close()

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from campaign import Run, campaign, sample
-from injection import Place, Sockets, Tracer, ends_within
+from injection import Opened, Place, Tracer, ends_within
 from peers import Learner as Client
 from variants import variant
 
@@ -225,7 +225,7 @@ def check(mode: str, place: Place, fault, folder: Path) -> bool:
             raise fault
 
     try:
-        with Sockets(), ends_within(LONGEST), Tracer(first, __file__, place, strike) as tracer:
+        with Opened(folder), ends_within(LONGEST), Tracer(first, __file__, place, strike) as tracer:
             run(machine, folder)
     except BaseException as error:
         raised = error
