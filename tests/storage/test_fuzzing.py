@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from campaign import Run, campaign, nothing, sample
-from fuzzing import SAMPLES, extreme_policies, folders, fuzz_policy, fuzz_run, without_learning
+from fuzzing import SAMPLES, extreme_policies, folders, fuzz_policy, fuzz_run, uneven_policies, without_learning
 
 from vfpilco.common import compiled
 
@@ -47,6 +47,11 @@ def test_mutated_policies_are_reported_in_one_sentence(mutate_policies):
 def test_extreme_numbers_in_a_policy_are_reported_or_computed_with(tmp_path, name):
     file = SAMPLES / "policies-format3" / f"{name}.safetensors"
     assert not list(extreme_policies(file, tmp_path, (1e-320, 1e39, 1.7e308)))
+
+
+@pytest.mark.parametrize("file", sorted((SAMPLES / "policies-format3").iterdir()), ids=lambda file: file.stem)
+def test_lists_of_other_lengths_in_a_policy_are_reported_or_computed_with(tmp_path, file):
+    assert not list(uneven_policies(file, tmp_path))
 
 
 @pytest.mark.long

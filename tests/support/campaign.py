@@ -84,8 +84,9 @@ def sample(cases: int) -> Run:
 def campaign(name: str) -> Run:
     """As many cases as the time of this campaign allows, from the first seed that was never used; they are recorded.
 
-    The environment variable VFPILCO_CAMPAIGN_MINUTES is the time of all campaigns together. With
-    VFPILCO_CAMPAIGN_SEED only the case of that seed is tried, and not recorded.
+    It ends earlier when it has its number of cases while others have not. The environment variable
+    VFPILCO_CAMPAIGN_MINUTES is the time of all campaigns together. With VFPILCO_CAMPAIGN_SEED only the case of that
+    seed is tried, and not recorded.
     """
     seconds = ledger.share(name, 60 * float(os.environ.get("VFPILCO_CAMPAIGN_MINUTES", "20")))
     chosen, ends, commit = os.environ.get("VFPILCO_CAMPAIGN_SEED"), time.monotonic() + seconds, ledger.commit()
@@ -96,10 +97,11 @@ def campaign(name: str) -> Run:
             alone.attempt(case)
             return _report(f"{name}: the case {chosen}", alone.problems)
         cases, problems = 0, []
-        while time.monotonic() < ends and len(problems) < MOST_PROBLEMS:
-            batch = Batch(ledger.next_seed(name))
+        while time.monotonic() < ends and len(problems) < MOST_PROBLEMS and ledger.left(name):
+            batch, most = Batch(ledger.next_seed(name)), ledger.left(name)
+            ends_at = min(ends, batch.begun + BATCH)
             try:
-                while time.monotonic() < ends and batch.seconds < BATCH and len(batch.problems) < MOST_PROBLEMS:
+                while time.monotonic() < ends_at and batch.cases < most and len(batch.problems) < MOST_PROBLEMS:
                     batch.attempt(case)
                 batch.check(afterwards)
             finally:

@@ -294,9 +294,7 @@ def fuzz_policy(place: Path, seed: int) -> str | None:
 
 def extreme_policies(file: Path, place: Path, values: Sequence[float]) -> Iterator[str]:
     """What is wrong with how a policy file is read in which one number, or one array, is extreme."""
-    content, own = file.read_bytes(), place / "policy.safetensors"
-    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    arrays, about = load(content), {**json.loads(header["__metadata__"]["vfpilco"]), "checksum": BLANK}
+    own, (arrays, about) = place / "policy.safetensors", _parts(file)
     for path, value in itertools.product(_numbers(about), values):
         own.write_bytes(add_checksum(save(arrays, {"vfpilco": json.dumps(_changed(about, path, value))})))
         found = _problem_of(own)
@@ -309,6 +307,33 @@ def extreme_policies(file: Path, place: Path, values: Sequence[float]) -> Iterat
         found = _problem_of(own)
         if found:
             yield f"{name} = {value}: {found}"
+
+
+def uneven_policies(file: Path, place: Path) -> Iterator[str]:
+    """What is wrong with how a policy file is read in which a list has an entry less, or one more."""
+    own, (arrays, about) = place / "policy.safetensors", _parts(file)
+    for path, value in _lists(about):
+        for changed in (value[1:], value[:-1], [*value, *value[-1:]], [*value, value]):
+            own.write_bytes(add_checksum(save(arrays, {"vfpilco": json.dumps(_changed(about, path, changed))})))
+            found = _problem_of(own)
+            if found:
+                yield f"{path} = {changed}: {found}"
+
+
+def _parts(file: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays of a policy file, and what it says about them, with room for a checksum."""
+    content = file.read_bytes()
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return load(content), {**json.loads(header["__metadata__"]["vfpilco"]), "checksum": BLANK}
+
+
+def _lists(value: Any, path: tuple = ()) -> Iterator[tuple[tuple, list]]:
+    """The lists in a JSON value, each with its place."""
+    if isinstance(value, list):
+        yield path, value
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, entry in entries:
+        yield from _lists(entry, (*path, key))
 
 
 def _numbers(value: Any) -> Iterator[tuple]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
+import signal
 import socket
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -67,24 +70,54 @@ class Tracer:
         return self._line
 
 
-class Sockets:
-    """Remembers every socket that is opened, to close those that a fault has torn: nobody else knows them any more."""
+class Endless(BaseException):
+    """Something has been waiting for longer than it may."""
 
-    def __init__(self) -> None:
-        self.known: weakref.WeakSet[socket.socket] = weakref.WeakSet()
-        self.ordinary = socket.socket.__init__
 
-    def __enter__(self) -> Sockets:
-        known, ordinary = self.known, self.ordinary
+@contextmanager
+def ends_within(seconds: float) -> Iterator[None]:
+    """Fail if the block does not end in time; what it waits for is interrupted, again and again."""
+    late = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        late.append(frame.f_lineno if frame else 0)
+        raise Endless
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        assert not late, f"did not end within {seconds:g} s"
+
+
+class Opened:
+    """Remembers sockets, and files in a folder, to close those that a fault has torn."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.known: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.socket, self.open = socket.socket.__init__, builtins.open
+
+    def __enter__(self) -> Opened:
+        known, ordinary, ordinary_open = self.known, self.socket, self.open
 
         def init(opened: socket.socket, *given: Any, **named: Any) -> None:
             ordinary(opened, *given, **named)
             known.add(opened)
 
-        socket.socket.__init__ = init
+        def open_file(file: Any, *given: Any, **named: Any) -> Any:
+            opened = ordinary_open(file, *given, **named)
+            if isinstance(file, str | Path) and Path(file).is_relative_to(self.folder):
+                known.add(opened)
+            return opened
+
+        socket.socket.__init__, builtins.open = init, open_file
         return self
 
     def __exit__(self, *_: object) -> None:
-        socket.socket.__init__ = self.ordinary
+        socket.socket.__init__, builtins.open = self.socket, self.open
         for each in list(self.known):
             each.close()

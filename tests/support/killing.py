@@ -21,6 +21,16 @@ BUSY = ("in use by process", "runs failed")
 LONGEST = 600.0
 """Seconds after which a command counts as hanging."""
 
+MODULES = [
+    "vfpilco.common.figure",
+    "vfpilco.machines.cartpole.drawing",
+    "vfpilco.machines.cartpole.task",
+    "vfpilco.tasks.validation",
+    "matplotlib.backends.backend_agg",
+    "scipy.signal",
+]
+"""What commands import only when they need it."""
+
 # It imports everything, but does not start JAX, and forks a process for every line that it reads.
 SERVER = """
 import dataclasses, importlib, json, os, pkgutil, signal, sys, warnings
@@ -35,6 +45,8 @@ from vfpilco.studies.base import Configuration
 
 for module in pkgutil.iter_modules(commands.__path__):
     importlib.import_module(f"{commands.__name__}.{module.name}")
+for name in sys.argv[1:]:
+    importlib.import_module(name)
 checkpoints.EVERY, checkpoints.MOST_SHARE = 0.05, 1e9
 tiny = {"steps": 4, "particles": 4, "basis_functions": 5, "inducing": 32}
 study = dataclasses.replace(cartpole.MEMORY, trials=2, configurations=(Configuration("default", tiny, (0.0, 0.2)),))
@@ -67,7 +79,11 @@ class Commands:
     def __init__(self, output: Path) -> None:
         self.output = output
         self.server = subprocess.Popen(
-            [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", SERVER, *MODULES],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"},
         )
 
     def __enter__(self) -> Commands:
@@ -149,9 +165,18 @@ class Scenario:
     def kill(self, commands: Commands, work: Path, rng: random.Random) -> str | None:
         """Kill it once or twice and run it to the end; what is wrong then."""
         self.begin(work)
-        for _ in range(rng.choice([1, 1, 2])):
-            code, said = commands.run(self.arguments(work), rng.uniform(0, 1.1 * self.seconds))
-            if not (code in (None, 0) or self.is_done(code, said) or _is_busy(code, said)):
+        kills, longest = rng.choice([1, 1, 2]), self.seconds
+        while kills:
+            begun = time.monotonic()
+            code, said = commands.run(self.arguments(work), rng.uniform(0, longest))
+            if code is None:
+                kills -= 1
+            elif code == 0 or self.is_done(code, said):  # It was faster than expected: that was no kill.
+                longest = 0.7 * min(longest, time.monotonic() - begun)
+                self.begin(work)
+            elif _is_busy(code, said):
+                time.sleep(0.2)
+            else:
                 return f"exit code {code}: {said[-500:]}"
         for _ in range(20):
             code, said = commands.run(self.arguments(work))

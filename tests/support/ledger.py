@@ -100,15 +100,26 @@ def next_seed(campaign: str) -> int:
     return max((r.first + r.cases for r in records() if r.campaign == campaign), default=0)
 
 
-def share(campaign: str, seconds: float) -> float:
-    """The part of `seconds` that a campaign gets: those without their number of cases share it, or else all."""
-    done = dict.fromkeys(GOALS, 0)
+def waiting() -> dict[str, int]:
+    """The campaigns that have not yet tried their number of cases with this version, and how many are left."""
+    left = dict(GOALS)
     for record in records():
         if record.version == vfpilco.__version__:
-            done[record.campaign] += record.cases
-    waiting = [name for name, goal in GOALS.items() if done[name] < goal] or list(GOALS)
+            left[record.campaign] -= record.cases
+    return {name: cases for name, cases in left.items() if cases > 0}
+
+
+def left(campaign: str) -> float:
+    """How many cases a campaign is to try: those without their number come first, then all go on without end."""
+    missing = waiting()
+    return missing.get(campaign, 0) if missing else math.inf
+
+
+def share(campaign: str, seconds: float) -> float:
+    """The part of `seconds` that a campaign gets: those without their number of cases share it, or else all."""
+    sharing = list(waiting() or GOALS)
     at_once = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    return seconds / math.ceil(len(waiting) / at_once) if campaign in waiting else 0.0
+    return seconds / math.ceil(len(sharing) / at_once) if campaign in sharing else 0.0
 
 
 def written(page: str) -> str:

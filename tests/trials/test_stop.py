@@ -14,13 +14,15 @@ import os
 import random
 import shutil
 import signal
+import socket
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from campaign import Run, campaign, sample
-from injection import Place, Sockets, Tracer
+from injection import Opened, Place, Tracer, ends_within
 from peers import Learner as Client
 from variants import variant
 
@@ -36,6 +38,8 @@ POLICY = Path(__file__).parents[1] / "samples/policies-format3/naive-mlp-slew.sa
 HORIZON, SLEW = 8, 0.2
 TORN = "ignore::pytest.PytestUnraisableExceptionWarning"
 """A connection that is interrupted while it is being closed is closed a little later, with a warning."""
+LONGEST = 60.0
+"""Seconds in which a case has ended."""
 FEW, MORE = 40, 450
 """Cases of every mode: in `make test`, and in `make test-long`, where they are all lines."""
 
@@ -126,7 +130,8 @@ def trying(machine: Machine, folder: Path) -> None:
 
 def serving(machine: Machine, folder: Path) -> None:
     """A learner runs two trials; the second one ends with the connection."""
-    address = {}
+    address, over = {}, threading.Event()
+    clients: list[Client] = []
 
     def say(line: str) -> None:
         if line.startswith("plant on"):
@@ -136,11 +141,19 @@ def serving(machine: Machine, folder: Path) -> None:
         if "said bye" in line:
             raise KeyboardInterrupt
 
+    @contextlib.contextmanager
+    def connected(seconds: float) -> Iterator[Client]:
+        with Client(address["place"]) as client:
+            client.connection.settimeout(seconds)
+            clients.append(client)
+            if over.is_set():
+                raise ConnectionAbortedError
+            yield client
+
     def converse() -> None:
         hello = {"type": "hello", "protocol": "vfpilco-plant", "version": 1}
         numbers = itertools.count()
-        with contextlib.suppress(OSError, TypeError), Client(address["place"]) as client:
-            client.connection.settimeout(10)
+        with contextlib.suppress(OSError, TypeError), connected(10) as client:
             client.receive()
             client.send(hello)
             for kind, more in [
@@ -153,16 +166,11 @@ def serving(machine: Machine, folder: Path) -> None:
                 client.send({"type": kind, "id": next(numbers), **more})
                 if client.receive() is None:
                     break
-        for _ in range(20):  # until the program has ended
-            with contextlib.suppress(ConnectionResetError, BrokenPipeError, TimeoutError):
-                try:
-                    with Client(address["place"]) as client:
-                        client.connection.settimeout(1)
-                        client.receive()
-                        client.send(hello, {"type": "bye", "id": next(numbers)})
-                        client.receive()
-                except ConnectionRefusedError:
-                    return
+        while not over.is_set():  # until the program has ended
+            with contextlib.suppress(OSError), connected(1) as client:
+                client.receive()
+                client.send(hello, {"type": "bye", "id": next(numbers)})
+                client.receive()
 
     thread = threading.Thread(target=converse)
     try:
@@ -178,6 +186,10 @@ def serving(machine: Machine, folder: Path) -> None:
             say=say,
         )
     finally:
+        over.set()
+        for client in clients:  # A fault may have torn the server's end of a connection, which closes it later.
+            with contextlib.suppress(OSError):
+                client.connection.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(RuntimeError):
             thread.join(20)
 
@@ -213,11 +225,12 @@ def check(mode: str, place: Place, fault, folder: Path) -> bool:
             raise fault
 
     try:
-        with Sockets(), Tracer(first, __file__, place, strike) as tracer:
+        with Opened(folder), ends_within(LONGEST), Tracer(first, __file__, place, strike) as tracer:
             run(machine, folder)
     except BaseException as error:
         raised = error
     said = f"{mode}, {fault!r} at {place}: {machine.calls}, raised {type(raised).__name__}"
+    assert not isinstance(raised, AssertionError), f"{raised}: {said}"
     last = max((i for i, call in enumerate(machine.calls) if call in ("reset", "step")), default=-1)
     assert last < 0 or "stop" in machine.calls[last:], f"not stopped: {said}"
     assert os.sched_getscheduler(0) == scheduling, f"priority not restored: {said}"
@@ -264,6 +277,14 @@ def inject(run: Run, mode: str, folder: Path, once: bool = False) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_the_machine_is_stopped_after_a_fault_at_any_of_a_sample_of_lines(mode, tmp_path):
     inject(sample(FEW), mode, tmp_path, once=True)
+
+
+def test_a_fault_in_the_watchdog_at_any_time_leaves_nothing_waiting(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "LONGEST", 5.0)
+    mode = "in a dry run"
+    for i, place in enumerate(places(mode, tmp_path)):
+        if place.file.endswith("watchdog.py"):
+            check(mode, place, FAULTS[i % len(FAULTS)], tmp_path)
 
 
 @pytest.mark.long

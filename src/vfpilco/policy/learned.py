@@ -232,6 +232,6 @@ def _check(loaded: LearnedPolicy) -> None:
     if not all(array.dtype.kind in "fiu" and np.all(np.abs(array.astype(float)) < LARGEST) for array in arrays):
         raise ValueError(f"its parameters are not numbers below {LARGEST:g}")
     with np.errstate(all="ignore"):
-        u = loaded(np.zeros(loaded.measures))
-    if u.shape != (signals.d_u,) or not np.all(np.isfinite(u)):
+        first, second = (loaded(np.zeros(loaded.measures)) for _ in range(2))  # a state begins, and then it moves on
+    if any(u.shape != (signals.d_u,) or not np.all(np.isfinite(u)) for u in (first, second)):
         raise ValueError("its inputs are not finite")

@@ -185,7 +185,11 @@ class Filtered(FullState):
     """b_j, likewise."""
 
     def __post_init__(self) -> None:
+        positions, size = len(self.b) if self.bound is None else self.bound.d_q, len(self.b[0]) if self.b else 0
         rows = [*itertools.chain.from_iterable(self.a), *self.b]
+        sizes = {*map(len, self.a), *map(len, rows)}
+        if (len(self.a), len(self.b)) != (positions, positions) or not sizes <= {size}:
+            raise UserError("The filters of a state need a square matrix and a column of the same size per position.")
         if not all(abs(value) < LARGEST for row in rows for value in row):
             raise UserError(f"The filters of a state need numbers below {LARGEST:g}.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import queue
 import signal
 import threading
 import time
@@ -46,8 +47,10 @@ class WatchedMotion(Motion):
         self.doing = NEVER
         self.hung = ""  # What did not return.
         self.sent = self.reported = False  # Whether our signal is on its way, and whether the work knows of the hang.
-        self.over, self.back = threading.Event(), threading.Event()
-        self.sending = threading.Lock()
+        # Flags instead of locks: an exception from outside could leave a lock taken by the work for good.
+        self.over = self.back = False  # Whether everything is done, and whether what hung has returned.
+        self.acting = False  # Whether the other thread is about to declare a hang, or to send its signal.
+        self.woken: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def expect(self, what: str) -> None:
         """From now on `what` is being done, one of the names in `seconds`, or something that may take any time."""
@@ -73,9 +76,11 @@ class WatchedMotion(Motion):
 
     def recover(self) -> None:
         """Continue after something hung and the machine was stopped."""
-        with self.sending:  # No signal is sent after this.
-            self.hung, self.reported, self.doing = "", False, NEVER
-            self.back.set()
+        self.doing = NEVER
+        self._await_thread()  # It declares no hang after this,
+        self.back = True
+        self._await_thread()  # and sends no signal after this.
+        self.hung, self.reported = "", False
 
     def receive(self, number: int, frame: Any) -> None:
         if self.sent:  # It is ours. The work may have returned meanwhile, or the machine may be being stopped.
@@ -91,19 +96,28 @@ class WatchedMotion(Motion):
         super().release_signals()
 
     def _end(self) -> None:
-        with self.sending:
-            self.over.set()
-            self.back.set()
+        """Let the other thread end; it sends no signal after this."""
+        self.over = True
+        self.woken.put(None)
+        self._await_thread()
+
+    def _await_thread(self) -> None:
+        """Wait until the other thread has seen what was changed."""
+        while self.acting:
+            time.sleep(1e-4)
 
     def _watch(self) -> None:
-        while not self.over.wait(min(max(self.doing[1] - time.monotonic(), MOMENT), OFTEN)):
+        while not self.over:
+            with contextlib.suppress(queue.Empty):
+                self.woken.get(timeout=min(max(self.doing[1] - time.monotonic(), MOMENT), OFTEN))
             what, deadline = self.doing
             if self.moving and time.monotonic() > deadline:
-                with self.sending:
-                    if (what, deadline) == self.doing and not self.over.is_set():
-                        self.back.clear()
-                        self.hung = f"{what} did not return within {self.seconds[what]:.3g} s"
-                if self.hung:
+                self.acting = True
+                if (what, deadline) == self.doing and not self.over:
+                    self.back = False
+                    self.hung = f"{what} did not return within {self.seconds[what]:.3g} s"
+                self.acting = False
+                if self.hung and not self.over:
                     self._intervene()
 
     def _intervene(self) -> None:
@@ -118,15 +132,18 @@ class WatchedMotion(Motion):
         thread = threading.Thread(target=stop, daemon=True)
         thread.start()
         thread.join(STOPPING)
-        with self.sending:
-            if self.handlers and not self.back.is_set():
-                self.sent = True
-                signal.pthread_kill(threading.main_thread().ident or 0, next(iter(self.handlers)))
+        self.acting = True
+        if self.handlers and not (self.back or self.over):
+            self.sent = True
+            signal.pthread_kill(threading.main_thread().ident or 0, next(iter(self.handlers)))
+        self.acting = False
+        time.sleep(MOMENT)
         deadline = time.monotonic() + GRACE
-        while not self.back.wait(MOMENT):
+        while not (self.back or self.over):
             state = "the machine was stopped by another thread" if stopped.is_set() else BY_HAND
             self.meanwhile(f"{hung} and cannot be interrupted: {state}")
             if time.monotonic() > deadline:
                 said = f"vfpilco: {hung} and cannot be interrupted: {state}. End it with: kill -9 {os.getpid()}\n"
                 os.write(2, said.encode())
                 deadline = math.inf
+            time.sleep(MOMENT)
