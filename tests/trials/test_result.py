@@ -8,7 +8,7 @@ import pytest
 
 from vfpilco.data.results import TrialResult
 from vfpilco.trials.plan import Plan
-from vfpilco.trials.result import PROMISING, RunResult
+from vfpilco.trials.result import DOUBTED, PROMISING, RunResult
 from vfpilco.trials.settings import Settings
 
 
@@ -35,8 +35,8 @@ def after(task, *trials: tuple[float, bool], ended: tuple[int, ...] = ()) -> Run
         ([], math.inf),
         ([(60.0, False)], PROMISING * 60.0),
         ([(60.0, False), (40.0, False)], PROMISING * 40.0),
-        ([(60.0, False), (59.0, False)], -math.inf),
-        ([(40.0, False), (60.0, False)], -math.inf),
+        ([(60.0, False), (59.0, False)], DOUBTED * 59.0),
+        ([(40.0, False), (60.0, False)], DOUBTED * 40.0),
         ([(60.0, False), (12.0, True), (50.0, False)], math.inf),
     ],
 )

@@ -20,8 +20,9 @@ from vfpilco.trials.settings import Settings
 
 STUCK = 0.95
 """A trial without success that costs more than this fraction of the best one before it is no progress."""
-PROMISING = 0.75
-"""A policy that is expected to cost more than this fraction of the best trial is no clear improvement."""
+PROMISING, DOUBTED = 0.75, 0.5
+"""A policy that is expected to cost more than this fraction of the best trial is no clear improvement; the second one
+is for a run that is stuck, whose predictions are doubted."""
 
 
 @dataclass(repr=False)
@@ -89,12 +90,12 @@ class RunResult:
     def to_beat(self) -> float:
         """The cost that the next policy should be expected to stay below, if it is to be an improvement.
 
-        It is infinite before the first complete trial and after a success; in a run that is stuck nothing is below it.
+        It is infinite before the first complete trial and after a success.
         """
         complete = [row.cost for row in self.rows if row.kind == "policy" and row.ended_s is None]
         if any(self.successes) or not complete:
             return math.inf
-        return -math.inf if self.stuck else PROMISING * min(complete)
+        return (DOUBTED if self.stuck else PROMISING) * min(complete)
 
     def to_dataframe(self) -> Any:
         """The trials as a pandas DataFrame, a row each; the task's measures are columns of their own.
