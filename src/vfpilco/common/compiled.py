@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import functools
+import gc
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -70,7 +73,17 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def release() -> None:
-    """Release all that was compiled if there are more than `MOST` versions; what is needed is compiled again."""
+    """Release all that was compiled if there are more than `MOST` versions; what is needed is compiled again.
+
+    JAX also remembers what it has traced, with the cost functions of tasks in it, and the C library keeps the memory
+    that compilers have used: without returning it a process grows by a megabyte for every task.
+    """
     if sum(function._cache_size() for function in _functions) > MOST:
+        import jax
+
         for function in _functions:
             function.clear_cache()
+        jax.clear_caches()
+        gc.collect()
+        with contextlib.suppress(AttributeError, OSError):  # only the C library of Linux has it
+            ctypes.CDLL(None).malloc_trim(0)
