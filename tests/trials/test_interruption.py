@@ -179,7 +179,6 @@ def test_a_run_that_is_killed_repeatedly_ends_as_if_it_had_not_been(uninterrupte
     program = Program(tmp_path / "run")
     moments = [
         lambda: program.has("trials/000.partial.csv", 20),
-        lambda: program.has("trials/000.csv"),
         lambda: program.has("checkpoint.safetensors"),
         lambda: program.has("policies/001.safetensors"),
         lambda: program.has("trials/002.partial.csv", 40),
@@ -242,7 +241,6 @@ def test_a_program_that_is_stopped_while_it_starts_prints_one_line(tmp_path, par
 def test_a_run_that_is_stopped_prints_how_to_resume_it(uninterrupted, tmp_path):
     program = Program(tmp_path / "a run")
     moments = [
-        (lambda: program.has("trials/000.csv"), signal.SIGTERM),
         (lambda: program.has("checkpoint.safetensors"), signal.SIGINT),
         (lambda: program.has("trials/002.partial.csv", 20), signal.SIGTERM),
     ]
