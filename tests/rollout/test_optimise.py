@@ -74,6 +74,18 @@ def test_after_a_collapse_it_continues_from_the_best_policy_with_smaller_steps(k
     assert "rose from 5 to 90" in watch.notes[0]
 
 
+def test_after_a_collapse_gradients_that_were_chosen_look_less_far_ahead_before_steps_get_smaller(known, chunks_of_two):
+    simulator, posterior, settings, key = known
+    free = dataclasses.replace(settings, gradient_decay=0.0, steps=24)
+    states = []
+    script = (5.0, *itertools.repeat(90.0, 40))
+    Scripted(simulator, posterior, free, key, script=script).run(watch := Notes(), checkpoint=states.append)
+    assert [state.decay for state in states[2::2]] == [0.96, 0.9, 0.8, 0.8, 0.8, 0.8][: len(states[2::2])]
+    assert [state.halvings for state in states[2::2]] == [0, 0, 0, 1, 2, 3][: len(states[2::2])]
+    assert "look less far ahead" in watch.notes[0]
+    assert "half as large" in watch.notes[3]
+
+
 def test_one_bad_evaluation_is_no_collapse(known, chunks_of_two):
     states = []
     Scripted(*known, script=(5.0, 90.0, 6.0, 90.0, 6.0, 90.0, 6.0)).run(watch := Notes(), checkpoint=states.append)

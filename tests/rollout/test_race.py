@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vfpilco.common import interrupts
-from vfpilco.rollout.race import DECAYS, Runner, Start, others, race, rounds
+from vfpilco.rollout.race import DECAYS, Runner, Start, others, race, rounds, shorter
 
 
 @pytest.mark.parametrize(("runners", "sizes"), [(1, []), (2, [2]), (3, [3]), (4, [4, 2]), (8, [8, 4, 2]), (6, [6, 3])])
@@ -41,3 +41,7 @@ def test_a_race_can_be_interrupted_between_two_runners(monkeypatch):
 def test_the_other_decays_are_far_sighted_if_one_is_short_sighted():
     assert others(DECAYS[0]) == others(DECAYS[1]) == DECAYS[2:]
     assert others(DECAYS[2]) == others(DECAYS[3]) == DECAYS[:2]
+
+
+def test_the_next_decay_looks_less_far_ahead_until_there_is_none():
+    assert [shorter(decay) for decay in DECAYS] == [*DECAYS[1:], DECAYS[-1]]

@@ -1,8 +1,9 @@
 """The policy optimisation of one trial: gradient steps in chunks, until the schedule ends or the cost converges.
 
 After every chunk the policy is evaluated on particles that no gradient has seen. The best one is kept; if the cost has
-risen far above it, the optimisation returns to it with smaller steps. If the best one is not good enough in the end,
-another optimisation begins with a new policy, and the better one of both is the result.
+risen far above it, the optimisation returns to it, with gradients that look less far ahead or with smaller steps. If
+the best one is not good enough in the end, another optimisation begins with a new policy, and the better one of both
+is the result.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from vfpilco.rollout.convergence import converged, stalled
 from vfpilco.rollout.gradient import AdamState, Objective, Sampling, begin, gradient_steps
 from vfpilco.rollout.optimiser_state import PATIENCE, Best, OptimiserState, Rival, mean
 from vfpilco.rollout.particles import Rollout, Simulator, simulate
-from vfpilco.rollout.race import DECAYS, SHARE, Runner, Start, others, race
+from vfpilco.rollout.race import DECAYS, SHARE, Runner, Start, others, race, shorter
 from vfpilco.rollout.schedule import Phase, chunk_size, phases, steps_left
 from vfpilco.rollout.settings import OptimiserSettings
 
@@ -288,15 +289,18 @@ class Optimisation:
         best = now.best.after(params, costs)
         if best.worse < PATIENCE:
             return now._replace(best=best, evaluations=np.concatenate([now.evaluations, best.costs[None]]))
+        settings = self.settings
+        nearer = now.decay if settings.gradient_decay else shorter(now.decay)
+        calmer = "with steps half as large" if nearer == now.decay else "with gradients that look less far ahead"
         watch.note(
             f"The expected cost rose from {best.cost:.3g} to {mean(costs):.3g} during the optimisation: it continues "
-            "from the best policy, with steps half as large."
+            f"from the best policy, {calmer}."
         )
-        settings = self.settings
         again = jax.tree.map(lambda leaf: jnp.asarray(leaf, settings.precision), best.params)
         adam = begin(again, now.adam.key, settings.shards, settings.clip)
         best = best._replace(worse=0)
-        return now._replace(best=best, evaluations=best.costs[None], adam=adam, halvings=now.halvings + 1)
+        halvings = now.halvings + (nearer == now.decay)
+        return now._replace(best=best, evaluations=best.costs[None], adam=adam, decay=nearer, halvings=halvings)
 
     def _redrawn(self, now: OptimiserState, watch: Watcher) -> OptimiserState:
         watch.note("The expected cost was repeatedly not finite: a new initial policy is drawn.")

@@ -26,6 +26,11 @@ def others(decay: float) -> tuple[float, ...]:
     return DECAYS[half:] if decay in DECAYS[:half] else DECAYS[:half]
 
 
+def shorter(decay: float) -> float:
+    """The next decay whose gradients look less far ahead; the same one if there is none."""
+    return max((other for other in DECAYS if other < decay), default=decay)
+
+
 class Start(NamedTuple):
     """A policy that an optimisation may start from."""
 
