@@ -82,6 +82,6 @@ SWING_UP = Study(
 DEFAULT = replace(
     SWING_UP,
     name="furuta-default",
-    summary="the same with the default settings: everything is chosen from the data",
+    summary="swing-up of the Furuta pendulum with the default settings: everything is chosen from the data",
     configurations=(Configuration("default", {}),),
 )
