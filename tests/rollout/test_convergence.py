@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vfpilco.rollout.convergence import PATIENCE, WINDOW, converged, stalled
+from vfpilco.rollout.convergence import PATIENCE, converged, stalled
 
-M, CHUNK = 400, 25
+M, APART = 400, 2
 RNG = np.random.default_rng(0)
 LUCK = RNG.normal(10.0, 2.0, M)
 """What a particle costs because of its random numbers, whatever the policy: standard deviation 2."""
@@ -20,38 +20,37 @@ def falling(*gains: float, scatter: float = 0.01) -> np.ndarray:
 
 
 def test_a_phase_goes_on_while_the_cost_falls():
-    assert not converged(falling(1.0, 1.0, 1.0), CHUNK, 0.05)
+    assert not converged(falling(1.0, 1.0, 1.0), APART, 0.05)
 
 
 def test_a_phase_ends_when_the_gain_is_small_beside_the_scatter_of_executions():
     """A gain of 0.05 standard deviations, 0.1, over the whole window is what matters."""
-    assert converged(falling(1.0, 1.0, 0.04, 0.04), CHUNK, 0.05)
-    assert not converged(falling(1.0, 1.0, 0.06, 0.06), CHUNK, 0.05)
+    assert converged(falling(1.0, 1.0, 0.04, 0.04), APART, 0.05)
+    assert not converged(falling(1.0, 1.0, 0.06, 0.06), APART, 0.05)
 
 
 def test_a_phase_ends_when_the_gain_is_not_significant():
     """A mean gain of 0.3 in 400 particles, each of which gains or loses 4, is within twice its standard error."""
-    assert converged(falling(0.15, 0.15, scatter=4.0), CHUNK, 0.05)
-    assert not converged(falling(0.15, 0.15, scatter=0.1), CHUNK, 0.05)
+    assert converged(falling(0.15, 0.15, scatter=4.0), APART, 0.05)
+    assert not converged(falling(0.15, 0.15, scatter=0.1), APART, 0.05)
 
 
-def test_the_gain_is_that_of_a_window_of_steps():
+def test_the_gain_is_counted_from_an_earlier_evaluation():
     constant = falling(*[0.0] * 12)
-    for chunk in (5, 20, 25, 100):
-        needed = -(-WINDOW // chunk) + 1
-        assert not converged(constant[: needed - 1], chunk, 0.05)
-        assert converged(constant[:needed], chunk, 0.05)
+    for apart in (1, 3, 10):
+        assert not converged(constant[:apart], apart, 0.05)
+        assert converged(constant[: apart + 1], apart, 0.05)
 
 
 def test_a_tolerance_of_zero_means_that_no_phase_ends_early():
-    assert not converged(falling(0.0, 0.0, 0.0), CHUNK, 0.0)
+    assert not converged(falling(0.0, 0.0, 0.0), APART, 0.0)
 
 
 @pytest.mark.parametrize("bad", [np.inf, np.nan])
 def test_costs_that_were_not_finite_say_nothing(bad):
     costs = falling(0.0, 0.0)
     costs[0, 3] = bad
-    assert not converged(costs, CHUNK, 0.05)
+    assert not converged(costs, APART, 0.05)
 
 
 # -- the rule of MC-PILCO's authors ------------------------------------------------------------------------------

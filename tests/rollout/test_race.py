@@ -39,8 +39,8 @@ def test_a_race_can_be_interrupted_between_two_runners(monkeypatch):
 
 
 def test_the_other_decays_are_far_sighted_if_one_is_short_sighted():
-    assert others(DECAYS[0]) == others(DECAYS[1]) == DECAYS[2:]
-    assert others(DECAYS[2]) == others(DECAYS[3]) == DECAYS[:2]
+    assert others(DECAYS[0]) == DECAYS[1:]
+    assert others(DECAYS[1]) == others(DECAYS[2]) == DECAYS[:1]
 
 
 def test_the_next_decay_looks_less_far_ahead_until_there_is_none():

@@ -106,7 +106,11 @@ def test_after_an_early_end_the_predicted_risk_is_repeated(machine):
         ("model", {}, "The next trial learns the model with 90 more samples and optimises the policy again."),
         ("noise", {}, "The next trial learns the model with 90 more samples and optimises the policy again."),
         ("policy", {}, "The next trial optimises this policy further."),
-        ("policy", {"stuck": True}, "The next trial tries a new policy beside the known ones."),
+        (
+            "policy",
+            {"stuck": True},
+            "The next trial tries a new policy, too, unless this one is expected to become much better.",
+        ),
         ("model", {"success": True}, "The next trial refines this policy in a short optimisation."),
         ("policy", {"shares": (0.5, 0.75)}, "this policy further, with inputs up to 75 % of their limits."),
     ],

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-WINDOW = 50
-"""Gradient steps whose gain is tested."""
+WINDOW = 0.4
+"""Gradient steps whose gain is tested, as a fraction of the steps of the phase: on a plateau the best policy may stay
+the same for many steps before a better one is found."""
 SMOOTHING = 0.99
 """What is kept from step to step of the running mean and variance of the cost change."""
 DRIFT, PATIENCE = 0.08, 200
@@ -37,8 +38,8 @@ def stalled(costs: Float[np.ndarray, "steps"], phase: int) -> bool:
     return bool(np.all(drift < DRIFT * 0.5**phase))
 
 
-def converged(costs: Float[np.ndarray, "evaluations M"], steps: int, tolerance: float) -> bool:
-    """Whether the last `WINDOW` steps gained nothing that matters.
+def converged(costs: Float[np.ndarray, "evaluations M"], apart: int, tolerance: float) -> bool:
+    """Whether the steps between the last evaluation and the one that is `apart` from it gained nothing that matters.
 
     All evaluations are on the same particles, so that the gain Δ_m = c_m(before) - c_m(now) of every particle is known,
     and its mean much better than the costs themselves. It matters if it is significant, mean(Δ) > 2 std(Δ) / √M, and
@@ -46,10 +47,9 @@ def converged(costs: Float[np.ndarray, "evaluations M"], steps: int, tolerance: 
 
     Args:
         costs: The cost of every particle under the best policy, after every evaluation of the phase.
-        steps: Gradient steps between two evaluations.
+        apart: How many evaluations ago the gain is counted from.
         tolerance: The gain that matters, relative to the standard deviation of the cost; 0: the phase never converges.
     """
-    apart = -(-WINDOW // steps)
     if not tolerance or len(costs) <= apart:
         return False
     before, now = costs[-1 - apart], costs[-1]

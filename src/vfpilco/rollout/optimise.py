@@ -23,7 +23,7 @@ from vfpilco.data.watcher import Watcher
 from vfpilco.model.posterior import Posterior
 from vfpilco.policy.base import Params
 from vfpilco.rollout.constraint import FIRST, GROWTH, MOST
-from vfpilco.rollout.convergence import converged, stalled
+from vfpilco.rollout.convergence import WINDOW, converged, stalled
 from vfpilco.rollout.gradient import AdamState, Objective, Sampling, begin, gradient_steps
 from vfpilco.rollout.optimiser_state import PATIENCE, Best, OptimiserState, Rival, mean
 from vfpilco.rollout.particles import Rollout, Simulator, simulate
@@ -152,7 +152,7 @@ class Optimisation:
             phase, made = plan[now.phase], len(now.costs) - now.begun
             made_before = now.begun - now.rival.steps - self._spent
             left = steps_left(settings, phase, made, made_before)
-            if left <= 0 or self._has_converged(now, chunk):
+            if left <= 0 or self._has_converged(now, phase, chunk):
                 now = now._replace(phase=now.phase + 1, begun=len(now.costs), evaluations=now.best.costs[None])
                 continue
             steps = min(chunk, left)
@@ -189,11 +189,11 @@ class Optimisation:
         """Gradient steps of the optimisations for the same trial before this one."""
         return 0 if self.costs is None else len(self.costs)
 
-    def _has_converged(self, now: OptimiserState, chunk: int) -> bool:
+    def _has_converged(self, now: OptimiserState, phase: Phase, chunk: int) -> bool:
         """Whether the present phase ends early."""
         if self.settings.stop_rule == "drift":
             return stalled(now.costs[now.begun :], now.phase)
-        return converged(now.evaluations, chunk, self.settings.tolerance)
+        return converged(now.evaluations, -(-int(WINDOW * phase.steps) // chunk), self.settings.tolerance)
 
     def result(self, now: OptimiserState, watch: Watcher | None = None) -> Optimised:
         """The best policy so far, of two optimisations if there were two."""
@@ -221,12 +221,16 @@ class Optimisation:
         self, now: OptimiserState, objective: Objective, phase: Phase, steps: int, watch: Watcher
     ) -> OptimiserState | None:
         """The state after so many steps of a phase and an evaluation; None if costs are not finite."""
-        due = Phase(steps, phase.rate * 0.5**now.halvings, phase.dropout, now.decay)
-        tried = self._finite_chunk(now.adam, objective, due, watch)
-        if tried is None:
-            return None
-        adam, costs = tried
-        return self._evaluated(now._replace(adam=adam, costs=np.concatenate([now.costs, costs])), watch)
+        chunk, end = chunk_size(self.simulator, self.settings), len(now.costs) + steps
+        while len(now.costs) < end:
+            interrupts.check()
+            due = min(chunk, end - len(now.costs))
+            planned = Phase(due, phase.rate * 0.5**now.halvings, phase.dropout, now.decay)
+            tried = self._finite_chunk(now.adam, objective, planned, watch)
+            if tried is None:
+                return None
+            now = now._replace(adam=tried[0], costs=np.concatenate([now.costs, tried[1]]))
+        return self._evaluated(now, watch)
 
     @property
     def _can_race(self) -> bool:
@@ -254,7 +258,7 @@ class Optimisation:
             if state is None:
                 return runner
             watch.step(0, self.settings.steps, float(state.costs[-10:].mean()))
-            return runner._replace(state=state, cost=state.best.cost)
+            return runner._replace(state=state, cost=mean(self.evaluate(state.adam.params, state.weight)))
 
         winner = race(runners, run).state if self._can_race else runners[0].state
         return winner._replace(evaluations=winner.best.costs[None])

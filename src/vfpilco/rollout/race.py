@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from vfpilco.common import interrupts
 from vfpilco.policy.base import Params
 
-DECAYS = (1.0, 0.96, 0.9, 0.8)
-"""The gradient decays to choose from: all samples ahead, or about 25, 10 or 5."""
-SHARE = 0.2
+DECAYS = (0.98, 0.9, 0.8)
+"""The gradient decays to choose from: about 50, 10 or 5 samples ahead."""
+SHARE = 0.1
 """Gradient steps of every runner in a round, as a fraction of the first phase."""
 
 
@@ -48,7 +48,7 @@ class Runner(NamedTuple):
     state: Any
     """Where it is."""
     cost: float = float("inf")
-    """The expected cost of its best policy."""
+    """The expected cost of the policy that it has arrived at, which may be worse than the one it started from."""
 
 
 def rounds(runners: int) -> list[int]:

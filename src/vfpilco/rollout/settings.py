@@ -18,19 +18,19 @@ DROPOUT_DRAWS = ("rollout", "step")
 class OptimiserSettings:
     """How a policy is optimised on the particles' expected cost."""
 
-    particles: int = 200
+    particles: int = 100
     """Particles simulated per gradient step."""
-    steps: int = 400
+    steps: int = 1000
     """Gradient steps per trial, at most."""
     first_steps: int = 0
     """Gradient steps in the first trial, at most; 0: as many as in every other one."""
     stop_rule: Literal["gain", "drift"] = "gain"
-    """When a phase of the optimisation ends early: when 50 steps gain nothing that matters (`tolerance`), or by the
+    """When a phase of the optimisation ends early: when many steps gain nothing that matters (`tolerance`), or by the
     rule of MC-PILCO's authors, when the cost has hardly drifted beside its noise for 200 steps. Then a phase has no
     number of steps of its own, and every trial begins with the first one."""
     tolerance: float = 0.05
-    """A phase of the optimisation ends early when 50 steps lower the expected cost by less than its noise, or by less
-    than this fraction of the standard deviation of the cost of a single trial; 0: never."""
+    """A phase of the optimisation ends early when two fifths of its steps lower the expected cost by less than its
+    noise, or by less than this fraction of the standard deviation of the cost of a single trial; 0: never."""
     learning_rate: float = 0.01
     """Adam's first step size."""
     final_learning_rate: float = 0.0025

@@ -120,7 +120,7 @@ def outlook(cause: Cause, samples: int, *, success: bool, stuck: bool, shares: t
     if success:
         change = "refines this policy in a short optimisation"
     elif stuck:
-        change = "tries a new policy beside the known ones"
+        change = "tries a new policy, too, unless this one is expected to become much better"
     elif cause == "policy":
         change = "optimises this policy further"
     else:

@@ -53,7 +53,8 @@ from vfpilco.trials.residuals import unexplained
 from vfpilco.trials.result import RunResult, is_stuck
 
 PREDICTING = 200
-"""The most particles that predict a trial: each carries a function of its own, which takes time."""
+"""The most particles that predict a trial; else they are twice as many as in the optimisation. Each carries a function
+of its own, which takes time."""
 
 
 class Learner:
@@ -222,7 +223,7 @@ class Learner:
         """Particles that predict a trial, always the same ones."""
         simulator = self.plan.simulator(self.dynamics, learned.policy, predicting=True)
         posterior = model.posterior.cast("float64")  # the values that a particle has drawn are almost dependent
-        particles = min(self.settings.optimiser.particles, PREDICTING)
+        particles = min(2 * self.settings.optimiser.particles, PREDICTING)
         rollout = simulate(simulator, learned.params, posterior, self.key_for(trial, 1), particles)
         return Rollout(*map(np.asarray, rollout))  # pyright: ignore[reportArgumentType]
 
