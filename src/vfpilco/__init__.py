@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from vfpilco.interactive.learn import learn, tell
     from vfpilco.interactive.result import Result
     from vfpilco.machines.load import load as task
-    from vfpilco.model.kernels import SE, GPInputs, Hyperprior, Kernel, Linear, Poly, ScaledKernel
+    from vfpilco.model.kernels import SE, Friction, GPInputs, Hyperprior, Kernel, Linear, Poly, ScaledKernel
     from vfpilco.model.noise import CorrelatedNoise, NoiseModel, WhiteNoise
     from vfpilco.model.prior_mean import ConstantVelocity, PriorMean, ZeroMean
     from vfpilco.plants.clock import Clock
@@ -68,7 +68,7 @@ _PLACES = {
     "exports": ("export",),
     "interactive.learn": ("learn", "tell"),
     "interactive.result": ("Result",),
-    "model.kernels": ("SE", "GPInputs", "Hyperprior", "Kernel", "Linear", "Poly", "ScaledKernel"),
+    "model.kernels": ("SE", "Friction", "GPInputs", "Hyperprior", "Kernel", "Linear", "Poly", "ScaledKernel"),
     "model.noise": ("CorrelatedNoise", "NoiseModel", "WhiteNoise"),
     "model.prior_mean": ("ConstantVelocity", "PriorMean", "ZeroMean"),
     "plants.clock": ("Clock",),
@@ -115,6 +115,7 @@ __all__ = [
     "Feedback",
     "Filtered",
     "FilteredNoise",
+    "Friction",
     "FullState",
     "GPInputs",
     "GaussianNoise",

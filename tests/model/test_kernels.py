@@ -12,7 +12,7 @@ from vfpilco.common.errors import UserError
 from vfpilco.model.dynamics import TrainingSet
 from vfpilco.model.files import from_arrays, to_arrays
 from vfpilco.model.fit import fit
-from vfpilco.model.kernels import SE, GPInputs, Hyperprior, Kernel, Linear, Poly, Product, Sum
+from vfpilco.model.kernels import SE, Friction, GPInputs, Hyperprior, Kernel, Linear, Poly, Product, Sum
 from vfpilco.model.kernels.expression import parse, to_text
 
 KINDS = ("position", "circle", "circle", "rate", "rate", "input")
@@ -25,6 +25,8 @@ EXPRESSIONS = (
     "se * poly1(rates, inputs)",
     "se(positions) * poly2(rates) + linear(inputs)",
     "se(angles)*se(rates)*linear(inputs) + se + poly1",
+    "friction(rates)",
+    "se*friction + linear",
 )
 
 
@@ -66,7 +68,7 @@ def test_every_expression_is_a_covariance_and_rescales_with_the_targets(expressi
     k = np.asarray(kernel.cross(params, x, x))
     np.testing.assert_allclose(k, k.T, atol=1e-12)
     assert np.linalg.eigvalsh(k).min() > -1e-9 * np.trace(k)
-    np.testing.assert_allclose(kernel.cross(kernel.rescale(params, np.log(3.0)), x, x), 9 * k, rtol=1e-10)
+    np.testing.assert_allclose(kernel.cross(kernel.rescale(params, np.log(3.0)), x, x), 9 * k, rtol=1e-10, atol=1e-12 * np.trace(k))
 
 
 def test_an_expression_agrees_with_scikit_learn():
@@ -87,6 +89,13 @@ def test_a_linear_kernel_starts_in_units_of_sizes_all_others_in_units_of_spreads
     np.testing.assert_allclose(np.exp(linear["log_lengthscales"]), 3 * size)
     np.testing.assert_allclose(np.exp(product[0]["log_lengthscales"]), 3 * spread)
     np.testing.assert_allclose(np.exp(product[1]["log_lengthscales"][3:5]), 3 * spread[3:5])
+
+
+def test_friction_is_the_same_at_any_speed_and_changes_its_sign_with_the_direction():
+    kernel, rates = Friction(on=("rates",)), np.array([-3.0, -1.0, 1.0, 3.0])
+    x = jnp.zeros((4, 6)).at[:, 3].set(rates)
+    params = jax.tree.map(jnp.asarray, kernel.hyperprior(gp_inputs()).centre)
+    np.testing.assert_allclose(kernel.cross(params, x, x), np.sign(np.outer(rates, rates)), atol=1e-6)
 
 
 # -- expressions -------------------------------------------------------------------------------------------------
@@ -120,6 +129,7 @@ def test_an_expression_survives_parsing_and_printing(expression):
         (Poly(2), "Poly(2)"),
         (Linear(on=("angles",)), "Linear(on=('angles',))"),
         (SE() * Poly(1, on=("rates", "inputs")), "SE() * Poly(1, on=('rates', 'inputs'))"),
+        (SE() + Friction(on=("rates",)), "SE() + Friction(on=('rates',))"),
         (SE() + Linear(on=("features",)), "SE() + Linear(on=('features',))"),
         ((SE() + Linear()) * Poly(1), "(SE() + Linear()) * Poly(1)"),
     ],

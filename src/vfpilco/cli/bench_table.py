@@ -7,7 +7,8 @@ from statistics import median
 
 from rich.table import Table
 
-from vfpilco.studies.bench import BenchResult, Breakdown, Scaling, TimeToSuccess
+from vfpilco.rollout.settings import OptimiserSettings
+from vfpilco.studies.bench import ARM_PARTICLES, BenchResult, Breakdown, Scaling, TimeToSuccess
 
 
 def bench_tables(measured: BenchResult) -> list[Table]:
@@ -21,14 +22,14 @@ def bench_tables(measured: BenchResult) -> list[Table]:
 
 def _steps(measured: BenchResult) -> Table:
     """Gradient steps: time, ratios, memory; below it that of a robot arm."""
-    arm = measured.six_joints
+    arm, particles = measured.six_joints, OptimiserSettings().particles
     table = Table(
-        title="one gradient step, 200 particles, 90 time steps, two joints",
-        caption=f"six joints, {arm.d_x} GP inputs, {arm.n} points, 200 particles, 200 time steps: "
+        title=f"one gradient step, {particles} particles, 90 time steps, two joints",
+        caption=f"six joints, {arm.d_x} GP inputs, {arm.n} points, {ARM_PARTICLES} particles, 200 time steps: "
         f"{1e3 * arm.seconds:.0f} ms",
         header_style="bold",
     )
-    for name in ("points", "ms", "times faster than plain", "times the floor", "MB", "compile s", "fit s"):
+    for name in ("points", "ms", "times faster than plain", "times the floor", "MB", "compile s", "fit s", "fit loss"):
         table.add_column(name, justify="right")
     for row in measured.gradient_step:
         speedup = row.speedup_vs_reference
@@ -40,6 +41,7 @@ def _steps(measured: BenchResult) -> Table:
             f"{row.peak_mb:.0f}",
             f"{row.compile_seconds:.1f}",
             f"{row.fit_seconds:.1f}",
+            "" if row.fit_loss is None else f"{max(row.fit_loss.nats):.3f}",
         )
     return table
 

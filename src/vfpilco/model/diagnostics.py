@@ -70,11 +70,15 @@ def projection_loss(
 
     `reference` is what the exact posterior predicts there, if that is known already.
     """
+    projected, exact = model.predict(held_out.x), reference or predict_reference(model, data, held_out.x)
     target = held_out.y - held_out.prior
-    scores = []
-    for mean, variance in (model.predict(held_out.x), reference or predict_reference(model, data, held_out.x)):
-        spread = variance + model.noise**2
-        squares = (target - mean) ** 2
-        scores.append((np.sqrt(squares.mean(0)), -0.5 * (squares / spread + np.log(2 * np.pi * spread)).mean(0)))
-    (error, density), (exact_error, exact_density) = scores
-    return ProjectionLoss(error / exact_error - 1, exact_density - density)
+    error, exact_error = (np.sqrt(((target - mean) ** 2).mean(0)) for mean, _ in (projected, exact))
+    lost = log_density(model, held_out, exact) - log_density(model, held_out, projected)
+    return ProjectionLoss(error / exact_error - 1, lost)
+
+
+def log_density(model: Model, held_out: TrainingSet, predicted: Predictions) -> Float[np.ndarray, "J"]:
+    """The mean log density of measured changes per position, in nats, with the noise that `model` found."""
+    mean, variance = predicted
+    spread = variance + model.noise**2
+    return -0.5 * ((held_out.y - held_out.prior - mean) ** 2 / spread + np.log(2 * np.pi * spread)).mean(0)

@@ -78,8 +78,11 @@ class Dynamics:
             change = change + jax.lax.stop_gradient(limited - change) if isinstance(change, jax.Array) else limited
         return self.state.advance(x, u, change)
 
-    def training_set(self, trial: Trial) -> TrainingSet:
-        """GP inputs and targets of one trial; a motion that an end stop cut short says nothing about the free one."""
+    def training_set(self, trial: Trial, since: int = 0) -> TrainingSet:
+        """GP inputs and targets of one trial from the sample `since` on.
+
+        A motion that an end stop cut short is left out: it says nothing about the free one.
+        """
         pairs = self.state.pairs(trial)
         weights, noise = self.state.error_weights(self.prior_mean.rate_gain), None
         if weights is not None:
@@ -89,13 +92,14 @@ class Dynamics:
             noise = self.noise.covariance(weights, pairs.t, trial.q[:, predicted], std)
         x = self.state.gp_input(pairs.state, pairs.u)
         data = TrainingSet(x, pairs.change, self.mean(pairs.state, pairs.u), noise)
-        if self.stops is None:
-            return data
-        return data.at(np.flatnonzero(~self.stops.reached(trial.q[pairs.t + 1]).any(1)))
+        kept = pairs.t >= since
+        if self.stops is not None:
+            kept &= ~self.stops.reached(trial.q[pairs.t + 1]).any(1)
+        return data if kept.all() else data.at(np.flatnonzero(kept))
 
-    def training_sets(self, trials: Sequence[Trial], capacity: int = 0) -> TrainingSet:
-        """The training set of several trials, to grow to `capacity` rows."""
-        data = TrainingSet.join([self.training_set(trial) for trial in trials], capacity)
+    def training_sets(self, trials: Sequence[Trial], capacity: int = 0, since: int = 0) -> TrainingSet:
+        """The training set of several trials, each from the sample `since` on, to grow to `capacity` rows."""
+        data = TrainingSet.join([self.training_set(trial, since) for trial in trials], capacity)
         if not len(data.x):
             raise UserError(
                 "All trials so far ended within a few samples: nothing can be learned from them. Explore more gently, "

@@ -11,12 +11,13 @@ import numpy as np
 from vfpilco.common.components import describe, rebuild
 from vfpilco.data.records import from_json_types
 from vfpilco.model.evidence import Hyperparameters, initial
-from vfpilco.model.kernels import SE, Kernel, Linear, Poly, Product, Sum
+from vfpilco.model.kernels import SE, Friction, Kernel, Linear, Poly, Product, Sum
 from vfpilco.model.kernels.expression import parse
 from vfpilco.model.model import Model
 from vfpilco.model.posterior import Posterior
+from vfpilco.state.window import LONGEST
 
-KERNELS: dict[str, type] = {cls.__name__: cls for cls in (SE, Linear, Poly, Product, Sum)}
+KERNELS: dict[str, type] = {cls.__name__: cls for cls in (SE, Linear, Poly, Friction, Product, Sum)}
 """The classes of kernels that a file may name."""
 ARRAYS = ("z", "a", "w", "y_scale")
 
@@ -29,6 +30,7 @@ class _About:
     score: list[float]
     remarks: list[str]
     jitter: float = 0.0
+    m_q: int = 0
 
 
 def to_arrays(model: Model) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -41,6 +43,7 @@ def to_arrays(model: Model) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         "score": list(model.score),
         "remarks": list(model.remarks),
         "jitter": model.jitter,
+        "m_q": model.m_q,
         "kernel": describe(model.kernel),
         "kinds": list(model.kinds),
     }
@@ -69,7 +72,8 @@ def from_arrays(arrays: dict[str, np.ndarray], about: dict[str, Any], known: dic
         raise ValueError("its hyperparameters have other shapes than those of its kernel")
     theta: Hyperparameters = structure.unflatten([arrays[name] for name in names])
     posterior = Posterior(kernel, theta.kernel, *(arrays[name] for name in ARRAYS))  # pyright: ignore
-    return Model(kernel, kinds, theta, posterior, said.points, tuple(said.score), tuple(said.remarks), said.jitter)
+    found = said.points, tuple(said.score), tuple(said.remarks), said.jitter, said.m_q
+    return Model(kernel, kinds, theta, posterior, *found)
 
 
 def _check(arrays: dict[str, np.ndarray], about: dict[str, Any], kinds: tuple[str, ...]) -> _About:
@@ -77,6 +81,8 @@ def _check(arrays: dict[str, np.ndarray], about: dict[str, Any], kinds: tuple[st
     said = from_json_types(about, _About)
     if not 0 <= said.jitter < 1:
         raise ValueError(f"its jitter is {said.jitter}")
+    if not 0 <= said.m_q <= LONGEST:
+        raise ValueError(f"its position memory is {said.m_q}")
     z, a, w, y_scale = (arrays[name] for name in ARRAYS)
     if z.ndim != 3 or w.ndim != 3 or a.shape != z.shape[:2] or w.shape[:2] != a.shape or y_scale.shape != z.shape[:1]:
         raise ValueError(f"its arrays have the shapes {z.shape}, {a.shape}, {w.shape} and {y_scale.shape}")

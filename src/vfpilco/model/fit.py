@@ -99,15 +99,15 @@ class Evidence:
         return self.x[chosen[:enough]]
 
 
-def paddings(rows: int) -> list[int]:
+def paddings(rows: int, most: int = MOST_EXACT) -> list[int]:
     """The sizes that exact fits are padded to in a run that ends with `rows` points: the last one, a half, a quarter, …
 
-    Those above `MOST_EXACT` are left out.
+    Those above `most` are left out.
     """
     sizes = [rows]
     while sizes[0] > LEAST_PADDING:
         sizes.insert(0, -(-sizes[0] // 2))
-    return [size for size in sizes if size <= MOST_EXACT]
+    return [size for size in sizes if size <= most]
 
 
 def stretches(points: int, most: int) -> np.ndarray:
@@ -127,6 +127,7 @@ def fit(
     inducing: int | None = 0,
     previous: Model | None = None,
     least_noise: Sequence[float] | None = None,
+    most_exact: int = MOST_EXACT,
 ) -> Model:
     """Learn the dynamics from a training set: all GPs side by side, each from the hyperprior and from the last fit.
 
@@ -137,6 +138,7 @@ def fit(
         inducing: The number of inducing points of the projected posterior; None: as many as needed; 0: exact.
         previous: The model of the trial before.
         least_noise: The least noise of the targets, if that is known.
+        most_exact: The most points whose evidence is computed exactly.
 
     Returns:
         The fitted model. It depends on the number of BLAS threads in the last digits, so there is one per GP.
@@ -153,7 +155,7 @@ def fit(
     if previous is not None and _same_data(previous, kernel, kinds, len(data.x), y_scale):
         best = _results(previous)
     else:
-        best = _maximised(evidences, warm)
+        best = _maximised(evidences, warm, most_exact)
     theta = jax.tree.map(lambda *leaves: np.stack(leaves), *[result.hyperparameters for result in best])
     scores = tuple(result.score for result in best)
     unconditioned = Posterior(kernel, theta.kernel, None, None, None, y_scale)  # pyright: ignore
@@ -166,9 +168,9 @@ def fit(
     return dataclasses.replace(model, posterior=posterior, remarks=tuple(remarks))
 
 
-def _maximised(evidences: list[Evidence], warm: list[Hyperparameters | None]) -> list[FitResult]:
+def _maximised(evidences: list[Evidence], warm: list[Hyperparameters | None], most: int) -> list[FitResult]:
     """The best hyperparameters of every GP: of two starts, on some of the data if there are many, then on all."""
-    points, sizes = len(evidences[0].x), paddings(evidences[0].rows)
+    points, sizes = len(evidences[0].x), paddings(evidences[0].rows, most)
     rows = stretches(points, sizes[-1])
     padding = next(size for size in sizes if size >= len(rows))
     some = [evidence.at(rows, padding) for evidence in evidences]

@@ -38,6 +38,8 @@ class Model:
     remarks: tuple[str, ...] = ()
     jitter: float = 0.0
     """The timing jitter that was found in the data, relative to the sampling time."""
+    m_q: int = 0
+    """The position memory that was found in the data; 0 if none was looked for."""
 
     def __repr__(self) -> str:
         noise = ", ".join(f"{std:.3g}" for std in self.noise)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from vfpilco.common.text import count
 from vfpilco.data.risk import percent
 from vfpilco.data.trial import Trial
 from vfpilco.model.dynamics import Dynamics
-from vfpilco.model.kernels import SE, Kernel, Linear, Poly
+from vfpilco.model.kernels import SE, Friction, Kernel, Linear, Poly
 from vfpilco.model.kernels.expression import to_text
 from vfpilco.model.model import Model
 from vfpilco.model.noise import CorrelatedNoise
@@ -26,10 +25,15 @@ from vfpilco.tasks.sensors import Sensor, TimingJitter, std_at_rest
 KERNELS: tuple[Kernel, ...] = (
     SE() * Poly(1, on=("rates", "inputs")),
     SE() + Linear(on=("positions", "rates", "inputs")),
+    SE() * Poly(1, on=("rates", "inputs")) + Friction(on=("rates",)),
+    SE() + Linear(on=("positions", "rates", "inputs")) + Friction(on=("rates",)),
 )
-"""The kernels to choose from: effects that change with the position, or a linear part that carries extrapolation."""
-JITTERS = (0.01, 0.03, 0.1)
-"""The timing jitters to choose from, relative to the sampling time; none is always possible."""
+"""The kernels to choose from: effects that change with the position, or a linear part that carries extrapolation; both
+also with dry friction."""
+MEMORIES = (2, 3, 4)
+"""The position memories to choose from: longer ones where positions that are not measured move, too."""
+JITTERS = (0.0, 0.01, 0.03, 0.1)
+"""The timing jitters to choose from, relative to the sampling time."""
 MARGIN = 3.0
 """By how much, in log evidence, something else than the present choice must be better."""
 MOST_POINTS = 250
@@ -48,7 +52,7 @@ def choose_memory(explored: Sequence[Trial], machine: Machine, open_loop: bool =
     late = delay.samples if delay.samples is not None and delay.samples > 0 else 0
     state = VelocityFree(m_u=1 + late, policy_m_u=late)
     seen = f"; the policy sees {count(late, 'past input')}" if late else ""
-    return state, f"Chosen: m_q = {state.m_q}, m_u = {state.m_u}{seen}. Delay: {delay.sentence}."
+    return state, f"Chosen: m_u = {state.m_u}{seen}. Delay: {delay.sentence}."
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,23 @@ class Candidate:
     dynamics: Dynamics
     kernel: Kernel
     jitter: float = 0.0
+
+    @property
+    def m_q(self) -> int:
+        """The position memory; 0 for a state without one."""
+        return getattr(self.dynamics.state, "m_q", 0)
+
+    def remembering(self, m_q: int) -> Candidate:
+        """The same with another position memory."""
+        state = self.dynamics.state
+        assert isinstance(state, VelocityFree)
+        return replace(self, dynamics=replace(self.dynamics, state=replace(state, m_q=m_q)))
+
+    def jittered(self, jitter: float, machine: Machine) -> Candidate:
+        """The same with another timing jitter."""
+        sensor = self.dynamics.sensor
+        sensor = with_jitter(sensor.sensor if isinstance(sensor, TimingJitter) else sensor, machine, jitter)
+        return replace(self, dynamics=replace(self.dynamics, sensor=sensor), jitter=jitter)
 
 
 Fit = Callable[[Candidate, int | None], Model]
@@ -103,54 +124,67 @@ def is_due(steps: Sequence[int]) -> bool:
     return total + steps[-1] >= GROWTH * chosen
 
 
-def choose(
-    first: Candidate, kernels: tuple[Kernel, ...], jitters: tuple[float, ...], machine: Machine, fit: Fit
-) -> Chosen:
-    """The best model by its evidence on some of the data, fitted to all of them: first over kernels, then over jitters.
+@dataclass(frozen=True)
+class Choices:
+    """What to choose from; empty where something is given, or was chosen for good."""
+
+    kernels: tuple[Kernel, ...] = ()
+    jitters: tuple[float, ...] = ()
+    """Timing jitters, ascending."""
+    memories: tuple[int, ...] = ()
+    """Position memories, ascending."""
+
+
+def choose(first: Candidate, choices: Choices, machine: Machine, fit: Fit) -> Chosen:
+    """The best model by its evidence on some of the data, fitted to all of them: over kernels, jitters, then memories.
 
     Args:
-        first: The present choice, which is kept unless another one is better by a margin.
-        kernels: The kernels to choose from; empty if it is given.
-        jitters: The jitters to choose from, ascending; empty if it is given.
+        first: The present choice. Its kernel is kept unless another one is better by a margin.
+        choices: What to choose from.
         machine: The machine.
         fit: Fits the model of a candidate, to all data or to at most so many points.
     """
-    if not kernels and not jitters:
+    if choices == Choices():
         return Chosen(fit(first, None), first)
-    models = {first.kernel: fit(first, MOST_POINTS)}
-    models |= {kernel: fit(replace(first, kernel=kernel), MOST_POINTS) for kernel in kernels if kernel != first.kernel}
-    best = max(models, key=lambda kernel: _score(models[kernel]) + MARGIN * (kernel == first.kernel))
-    reasons = [f"Chosen: kernel {to_text(best)}{_ahead(models, best)}."] if kernels else []
-    candidate = replace(first, kernel=best)
-    if jitters:
-        candidate, reason = _choose_jitter(candidate, models[best], jitters, machine, fit)
-        reasons.append(reason)
-    return Chosen(fit(candidate, None), candidate, tuple(reasons))
+    models, reasons = {first: fit(first, MOST_POINTS)}, []
+
+    def best(options: dict[Candidate, str], *, ascending: bool = False) -> Candidate:
+        """The first whose evidence is close to the highest; with `ascending` later ones are tried while that helps."""
+        tried: dict[Candidate, Model] = {}
+        for option in options:
+            models[option] = tried[option] = models.get(option) or fit(option, MOST_POINTS)
+            if ascending and len(tried) > 1 and _score(tried[option]) < max(map(_score, tried.values())):
+                break
+        found = _first_close(tried)
+        reasons.append(f"Chosen: {options[found]}{_ahead(tried, found)}.")
+        return found
+
+    found = first
+    if choices.kernels:
+        others = [kernel for kernel in choices.kernels if kernel != first.kernel]
+        found = best({replace(found, kernel=kernel): f"kernel {to_text(kernel)}" for kernel in (first.kernel, *others)})
+    if choices.jitters:
+        found = best({found.jittered(j, machine): _named(j) for j in choices.jitters}, ascending=True)
+    if choices.memories:
+        found = best({found.remembering(m_q): f"m_q = {m_q}" for m_q in choices.memories}, ascending=True)
+    return Chosen(fit(found, None), found, tuple(reasons))
 
 
-def _choose_jitter(
-    first: Candidate, model: Model, jitters: tuple[float, ...], machine: Machine, fit: Fit
-) -> tuple[Candidate, str]:
-    """The smallest jitter whose evidence is close to that of the best one; larger ones are tried while that helps."""
-    sensor = first.dynamics.sensor.sensor if isinstance(first.dynamics.sensor, TimingJitter) else first.dynamics.sensor
-    candidates, models = {}, {}
-    for jitter in (0.0, *jitters):
-        dynamics = replace(first.dynamics, sensor=with_jitter(sensor, machine, jitter))
-        candidates[jitter] = replace(first, dynamics=dynamics, jitter=jitter)
-        models[jitter] = model if jitter == first.jitter else fit(candidates[jitter], MOST_POINTS)
-        if jitter > first.jitter and _score(models[jitter]) < max(map(_score, models.values())):
-            break
+def _named(jitter: float) -> str:
+    return f"timing jitter of {percent(jitter)} of the sampling time" if jitter else "no timing jitter"
+
+
+def _first_close(models: Mapping[Candidate, Model]) -> Candidate:
+    """The first whose evidence is within the margin of the highest."""
     highest = max(map(_score, models.values()))
-    best = min(jitter for jitter, model in models.items() if _score(model) >= highest - MARGIN)
-    found = f"timing jitter of {percent(best)} of the sampling time" if best else "no timing jitter"
-    return candidates[best], f"Chosen: {found}{_ahead(models, best)}."
+    return next(candidate for candidate, model in models.items() if _score(model) >= highest - MARGIN)
 
 
 def _score(model: Model) -> float:
     return float(sum(model.score))
 
 
-def _ahead(models: Mapping[Any, Model], best: Any) -> str:
+def _ahead(models: Mapping[Candidate, Model], best: Candidate) -> str:
     """By how much its evidence exceeds that of the others, in words."""
     ahead = min((_score(models[best]) - _score(model) for key, model in models.items() if key != best), default=0.0)
     if ahead > MARGIN:

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from vfpilco.model.dynamics import Dynamics
 from vfpilco.recordings.stops import Stops, find_stops
-from vfpilco.state.base import State
 from vfpilco.state.window import VelocityFree
 from vfpilco.trials.choosing import choose_memory, with_jitter
 from vfpilco.trials.plan import dynamics_of
@@ -30,15 +29,17 @@ class Knowledge:
 
     @property
     def dynamics(self) -> Dynamics:
-        """How the GPs see the machine, with the timing jitter that the last model found."""
-        model, dynamics = self.result.model, dynamics_of(self.settings, self.machine, self.memory)
-        dynamics = dataclasses.replace(dynamics, stops=self.stops)
+        """How the GPs see the machine, with the position memory and the timing jitter that the last model found."""
+        model, memory = self.result.model, self.memory
+        if memory is not None and model is not None and model.m_q:
+            memory = dataclasses.replace(memory, m_q=model.m_q)
+        dynamics = dataclasses.replace(dynamics_of(self.settings, self.machine, memory), stops=self.stops)
         if model is None or not model.jitter:
             return dynamics
         return dataclasses.replace(dynamics, sensor=with_jitter(dynamics.sensor, self.machine, model.jitter))
 
     @property
-    def memory(self) -> State | None:
+    def memory(self) -> VelocityFree | None:
         """The state that suits the delay of the machine, found in the explorations; None if it is given by hand."""
         chosen = self._chosen_memory
         return None if chosen is None else chosen[0]
@@ -60,7 +61,7 @@ class Knowledge:
         return found if stops is None else (*found, f"{stops.sentence(self.machine)}. Particles stop there, too.")
 
     @property
-    def _chosen_memory(self) -> tuple[State, str] | None:
+    def _chosen_memory(self) -> tuple[VelocityFree, str] | None:
         """The memory that was chosen, and why."""
         explored = self.result.explored
         if self.settings.state is not None or not explored:

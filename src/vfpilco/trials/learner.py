@@ -33,7 +33,9 @@ from vfpilco.trials.abort import Monitor
 from vfpilco.trials.choosing import (
     JITTERS,
     KERNELS,
+    MEMORIES,
     Candidate,
+    Choices,
     Chosen,
     can_jitter,
     choose,
@@ -119,10 +121,12 @@ class Learner:
         kernel = model.kernel or (KERNELS[0] if previous is None else previous.kernel)
         first = Candidate(self.dynamics, kernel, 0.0 if previous is None else previous.jitter)
         capacity = self.plan.capacity(self.result.explored)
+        steps = [trial.steps for trial in self.result.trials]
 
         def fit_one(candidate: Candidate, most: int | None = None) -> Model:
             interrupts.check()
-            data = candidate.dynamics.training_sets(self.result.trials, capacity)
+            since = 0 if most is None else min(MEMORIES[-1], max(steps) - 1)  # the same samples for all candidates
+            data = candidate.dynamics.training_sets(self.result.trials, capacity, since)
             known = previous is not None and previous.kernel == candidate.kernel
             fitted = fit(
                 data if most is None else data.at(stretches(len(data.x), most)),
@@ -132,12 +136,15 @@ class Learner:
                 previous=previous if known else None,
                 least_noise=candidate.dynamics.least_noise(),
             )
-            return dataclasses.replace(fitted, jitter=candidate.jitter)
+            return dataclasses.replace(fitted, jitter=candidate.jitter, m_q=candidate.m_q)
 
-        due = is_due([trial.steps for trial in self.result.trials])
-        kernels = KERNELS if due and model.kernel is None else ()
-        jitters = JITTERS if due and can_jitter(self.plan.dynamics) else ()
-        return choose(first, kernels, jitters, self.task.machine, fit_one)
+        due = is_due(steps)
+        choices = Choices(
+            KERNELS if due and model.kernel is None else (),
+            JITTERS if due and can_jitter(self.plan.dynamics) else (),
+            MEMORIES if previous is None and self.settings.state is None else (),
+        )
+        return choose(first, choices, self.task.machine, fit_one)
 
     def update_policy(self, trial: int, model: Model) -> LearnedPolicy:
         """Policy update: gradient steps on the particles' expected cost."""

@@ -2,6 +2,6 @@
 
 from vfpilco.model.kernels.base import GPInputs, Hyperprior, Kernel
 from vfpilco.model.kernels.composite import Product, Sum
-from vfpilco.model.kernels.elementary import SE, Linear, Poly, ScaledKernel
+from vfpilco.model.kernels.elementary import SE, Friction, Linear, Poly, ScaledKernel
 
-__all__ = ["SE", "GPInputs", "Hyperprior", "Kernel", "Linear", "Poly", "Product", "ScaledKernel", "Sum"]
+__all__ = ["SE", "Friction", "GPInputs", "Hyperprior", "Kernel", "Linear", "Poly", "Product", "ScaledKernel", "Sum"]

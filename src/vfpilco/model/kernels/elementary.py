@@ -1,4 +1,4 @@
-"""Elementary kernels: squared exponential, polynomial, linear."""
+"""Elementary kernels: squared exponential, polynomial, linear, dry friction."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ from vfpilco.model.kernels.base import (
     Rows,
     check_selection,
 )
+
+SLOW = 1 / 30
+"""Where the fit of a friction starts: a joint this slow, relative to how fast it usually moves, has a direction."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +182,44 @@ class Linear(Poly):
     def unit(self, inputs: GPInputs) -> np.ndarray:
         """The root mean square: a cosine near 1 has a small spread, in units of which slopes would be huge."""
         return inputs.size
+
+
+@dataclass(frozen=True)
+class Friction(ScaledKernel):
+    """k(x, z) = λ² Σ_d tanh(x_d / s_d) tanh(z_d / s_d): an effect that depends on the direction, such as dry friction.
+
+    On the rates of the machine: it takes the same step whether a joint turns slowly or fast, with a sign that changes
+    within s_d.
+
+    Example:
+        >>> Friction(on=("rates",)).on
+        ('rates',)
+    """
+
+    def __repr__(self) -> str:
+        return f"Friction({_on(self.on)})"
+
+    def unit(self, inputs: GPInputs) -> np.ndarray:
+        """A small part of the root mean square: the sign changes within a fraction of the fastest motion."""
+        return SLOW * inputs.size
+
+    def cross(self, params: Params, x: Rows, z: Points) -> Cross:
+        return self.cross_and_gradient(params, x, z)[0]
+
+    def cross_and_gradient(self, params: Params, x: Rows, z: Points) -> tuple[Cross, Gradient]:
+        """The gradient is Σ_n c_n λ² (1 - tanh²(x / s)) tanh(z_n / s) / s."""
+        inverse, signal = jnp.exp(-params["log_lengthscales"]), jnp.exp(2 * params["log_scale"])
+        x_s, z_s = jnp.tanh(x * inverse), signal * jnp.tanh(z * inverse)
+        return x_s @ z_s.T, lambda c: (c @ z_s) * ((1 - x_s * x_s) * inverse)
+
+    def diagonal(self, params: Params, x: Rows) -> Float[Array, "M"]:
+        x_s = jnp.tanh(x * jnp.exp(-params["log_lengthscales"]))
+        return jnp.exp(2 * params["log_scale"]) * (x_s * x_s).sum(-1)
+
+    def diagonal_gradient(self, params: Params, x: Rows) -> Rows:
+        inverse = jnp.exp(-params["log_lengthscales"])
+        x_s = jnp.tanh(x * inverse)
+        return 2 * jnp.exp(2 * params["log_scale"]) * x_s * (1 - x_s * x_s) * inverse
 
 
 def _on(on: tuple[str, ...]) -> str:

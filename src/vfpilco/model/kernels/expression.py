@@ -10,11 +10,12 @@ from operator import add, mul
 from vfpilco.common.errors import UserError, unknown
 from vfpilco.model.kernels.base import Kernel
 from vfpilco.model.kernels.composite import Product, Sum
-from vfpilco.model.kernels.elementary import SE, Linear, Poly
+from vfpilco.model.kernels.elementary import SE, Friction, Linear, Poly
 
 ELEMENTARY: dict[str, Callable[..., Kernel]] = {
     "se": SE,
     "linear": Linear,
+    "friction": Friction,
     "poly1": lambda on: Poly(1, on=on),
     "poly2": lambda on: Poly(2, on=on),
     "poly3": lambda on: Poly(3, on=on),
@@ -52,7 +53,12 @@ def _factor(text: str, expression: str) -> Kernel:
 
 def to_text(kernel: Kernel) -> str | None:
     """The expression of a kernel; None if it cannot be written as one."""
-    names: dict[type, str] = {SE: "se", Linear: "linear", Poly: f"poly{getattr(kernel, 'degree', '')}"}
+    names: dict[type, str] = {
+        SE: "se",
+        Linear: "linear",
+        Friction: "friction",
+        Poly: f"poly{getattr(kernel, 'degree', '')}",
+    }
     if isinstance(kernel, Sum):
         return _joined(" + ", [to_text(term) for term in kernel.terms])
     if isinstance(kernel, Product):

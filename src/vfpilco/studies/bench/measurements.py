@@ -8,6 +8,7 @@ from functools import partial
 
 from vfpilco.model.fit import fit
 from vfpilco.studies.bench.breakdown import Breakdown, measure_breakdown
+from vfpilco.studies.bench.fit_loss import FitLoss, measure_fit_loss
 from vfpilco.studies.bench.floor import measure_floor
 from vfpilco.studies.bench.problem import Problem
 from vfpilco.studies.bench.reference import measure_reference
@@ -88,6 +89,7 @@ MEASUREMENTS: dict[type, Callable[[int], object]] = {
     OneCoreTimes: measure_one_core,
     ArmTimes: measure_arm,
     Breakdown: measure_breakdown,
+    FitLoss: measure_fit_loss,
     TimeToSuccess: measure_success,
 }
 """What can be measured, by the class of its result; each is called with the number of training points, or a seed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import jax
@@ -32,6 +33,9 @@ from vfpilco.trials.execute import connect, execute
 from vfpilco.trials.plan import Plan
 from vfpilco.trials.settings import Settings
 
+ARM_PARTICLES = 200
+"""Particles of the arm's gradient step."""
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -47,8 +51,7 @@ class Problem:
         task = load("cartpole")
         plan = Plan(task, Settings().replace(**task.settings))
         dynamics = plan.dynamics
-        seeds = range(-(-n // dynamics.state.rows(task.horizon)))
-        trials = [execute(task, connect(task), task.explorer(seed, 0), seed) for seed in seeds]
+        trials = explored(range(-(-n // dynamics.state.rows(task.horizon))))
         data = dynamics.training_sets(trials).at(np.arange(n))._replace(capacity=n)
         policy = plan.settings.policy.bind(policy_inputs(dynamics.state, task, trials))
         return Problem(data, plan.simulator(dynamics, policy), plan.settings)
@@ -63,7 +66,7 @@ class Problem:
         motion = np.cumsum(np.cumsum(1e-2 * rng.normal(size=(samples, 6)), axis=0) * 0.02, axis=0)
         trial = Trial(motion, rng.uniform(-1, 1, size=(samples - 1, 6)), 0.02)
         circle = tuple(kind == "circle" for kind in state.input_kinds() if kind != "input")
-        settings = Settings().replace(particles=200, policy=RBF(400))
+        settings = Settings().replace(particles=ARM_PARTICLES, policy=RBF(400))
         simulator = Simulator(
             dynamics=dynamics,
             policy=settings.policy.bind(PolicyInputs((1.0,) * len(circle), (1.0,) * 6, circle)),
@@ -101,6 +104,12 @@ class Problem:
     def params(self, dtype: str) -> Params:
         """A policy to start from."""
         return {k: jnp.asarray(v, dtype) for k, v in self.simulator.policy.init(jax.random.key(0)).items()}
+
+
+def explored(seeds: Iterable[int]) -> list[Trial]:
+    """Explorations of the cart-pole."""
+    task = load("cartpole")
+    return [execute(task, connect(task), task.explorer(seed, 0), seed) for seed in seeds]
 
 
 def _distance(q: Float[Array, "*M d_q"]) -> Float[Array, "*M"]:

@@ -14,7 +14,9 @@ import jax
 from vfpilco.common.configuration import configure
 from vfpilco.common.errors import UserError
 from vfpilco.data.records import from_json_types
+from vfpilco.model.fit import MOST_EXACT
 from vfpilco.studies.bench.breakdown import Breakdown
+from vfpilco.studies.bench.fit_loss import FitLoss
 from vfpilco.studies.bench.measurements import ArmTimes, CartPoleTimes, OneCoreTimes, PlainTimes
 from vfpilco.studies.bench.success import TimeToSuccess
 
@@ -48,6 +50,8 @@ class StepRow:
     particle_steps_per_second: float
     fit_seconds: float
     """The time of a fit from a cold start, without its compilation."""
+    fit_loss: FitLoss | None = None
+    """What it loses against the exact evidence; None where that is what it maximises."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,7 @@ def _step_row(n: int) -> StepRow:
         speedup_vs_reference=None if plain is None else plain.seconds / ours.step.seconds,
         ratio_to_floor=ours.step.seconds / ours.floor,
         fit_seconds=ours.fit_seconds,
+        fit_loss=_in_own_process(FitLoss, n) if n > MOST_EXACT else None,
         **vars(ours.step),
     )
 
