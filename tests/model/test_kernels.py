@@ -68,7 +68,9 @@ def test_every_expression_is_a_covariance_and_rescales_with_the_targets(expressi
     k = np.asarray(kernel.cross(params, x, x))
     np.testing.assert_allclose(k, k.T, atol=1e-12)
     assert np.linalg.eigvalsh(k).min() > -1e-9 * np.trace(k)
-    np.testing.assert_allclose(kernel.cross(kernel.rescale(params, np.log(3.0)), x, x), 9 * k, rtol=1e-10, atol=1e-12 * np.trace(k))
+    np.testing.assert_allclose(
+        kernel.cross(kernel.rescale(params, np.log(3.0)), x, x), 9 * k, rtol=1e-10, atol=1e-12 * np.trace(k)
+    )
 
 
 def test_an_expression_agrees_with_scikit_learn():

@@ -42,7 +42,7 @@ def test_the_defaults_are_the_documented_ones():
     assert settings.model == ModelSettings(None, ConstantVelocity(), CorrelatedNoise(), None)
     assert settings.policy == LinearRBF(200)
     optimiser = settings.optimiser
-    assert (optimiser.particles, optimiser.steps, optimiser.gradient_decay, optimiser.clip) == (200, 400, 0.0, 3.0)
+    assert (optimiser.particles, optimiser.steps, optimiser.gradient_decay, optimiser.clip) == (100, 1000, 0.0, 3.0)
     assert settings.sensor is None
 
 
@@ -54,7 +54,7 @@ def test_single_settings_are_replaced_in_their_group():
     assert CHANGED.limits == InputLimits(gentle=0.4)
     assert CHANGED.sensor == TimingJitter(PerPosition((Quantised((1e-3,)), GaussianNoise((0.1,)))), 0.03)
     assert Settings().replace() == Settings()
-    assert Settings().optimiser.steps == 400  # settings are immutable
+    assert Settings().optimiser.steps == 1000  # settings are immutable
 
 
 def test_settings_of_components_and_complete_groups_can_be_replaced():
@@ -86,7 +86,7 @@ def test_an_unknown_setting_is_rejected_with_a_suggestion():
         ({"particles": 0}, "particles must be an integer of at least 1, got 0"),
         ({"particles": 2.5}, "particles must be an integer of at least 1, got 2.5"),
         ({"steps": "many"}, "steps must be an integer of at least 1, got 'many'"),
-        ({"shards": 3}, "shards must divide particles, got 3 and 200: change one of them"),
+        ({"shards": 3}, "shards must divide particles, got 3 and 100: change one of them"),
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),
         ({"tolerance": -1}, "tolerance must be between 0 and 1, got -1"),
         ({"learning_rate": 0}, "learning_rate must be between 0 and 1, got 0: 0.01 is typical"),

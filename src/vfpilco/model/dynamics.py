@@ -61,6 +61,8 @@ class Dynamics:
     sensor: Sensor
     stops: Stops | None = None
     """The end stops of the machine, for states whose GPs predict the change of positions; None if it has none."""
+    reach: tuple[float, ...] | None = None
+    """How far from zero particles may move, for such states: where a model is unstable, numbers become too large."""
 
     def mean(self, x: Any, u: Any) -> Any:
         """The change that is expected before seeing data."""
@@ -70,10 +72,14 @@ class Dynamics:
         """The state after a predicted change, which no end stop lets through.
 
         The gradient is that of the free motion: at a stop no small change of an input moves anything, and a policy that
-        pushes against it would never learn to push less.
+        pushes against it would never learn to push less. Out of reach nothing moves, and the gradient is zero.
         """
+        predicted = self.state.signals.predicted
+        if self.reach is not None:
+            xp, q = change.__array_namespace__(), self.state.positions(x)[..., predicted]
+            most = xp.asarray(np.asarray(self.reach)[predicted], dtype=change.dtype)
+            change = xp.clip(change, -most - q, most - q)
         if self.stops is not None:
-            predicted = self.state.signals.predicted
             limited = self.stops.at(predicted).limited(self.state.positions(x)[..., predicted], change)
             change = change + jax.lax.stop_gradient(limited - change) if isinstance(change, jax.Array) else limited
         return self.state.advance(x, u, change)

@@ -36,7 +36,7 @@ RETRIES = 10
 MOST_HALVINGS = 3
 """How often the steps are halved after a collapse; then the optimisation ends with the best policy."""
 FEWEST = 20
-"""A round of a race with fewer gradient steps than this shows nothing: there is no race."""
+"""Fewer gradient steps than this show nothing: neither in the round of a race, nor whether a phase gains anything."""
 EVALUATION = 1_000_001
 """What the random key of evaluations is derived with."""
 FRESH = Start("a new policy")
@@ -193,7 +193,8 @@ class Optimisation:
         """Whether the present phase ends early."""
         if self.settings.stop_rule == "drift":
             return stalled(now.costs[now.begun :], now.phase)
-        return converged(now.evaluations, -(-int(WINDOW * phase.steps) // chunk), self.settings.tolerance)
+        window = max(int(WINDOW * phase.steps), FEWEST)
+        return converged(now.evaluations, -(-window // chunk), self.settings.tolerance)
 
     def result(self, now: OptimiserState, watch: Watcher | None = None) -> Optimised:
         """The best policy so far, of two optimisations if there were two."""

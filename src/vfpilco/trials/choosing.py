@@ -114,7 +114,8 @@ def is_due(steps: Sequence[int]) -> bool:
     """Whether there are twice as many data as when something was chosen last: choices are made again then.
 
     Args:
-        steps: The length of every trial so far; the first choice was made after the explorations.
+        steps: The length of the explorations together, and of every trial after them; the first choice was made after
+            the explorations.
     """
     chosen, total = 0, 0
     for length in steps[:-1]:

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import TypeVar
 
+import numpy as np
+
 from vfpilco.model.dynamics import Dynamics
 from vfpilco.recordings.stops import Stops, find_stops
 from vfpilco.state.window import VelocityFree
@@ -14,6 +16,8 @@ from vfpilco.trials.plan import dynamics_of
 from vfpilco.trials.result import RunResult
 
 Found = TypeVar("Found")
+FAR = 1e4
+"""How many times as far as the explorations particles may move; what a model predicts there is meaningless."""
 
 
 class Knowledge:
@@ -33,7 +37,9 @@ class Knowledge:
         model, memory = self.result.model, self.memory
         if memory is not None and model is not None and model.m_q:
             memory = dataclasses.replace(memory, m_q=model.m_q)
-        dynamics = dataclasses.replace(dynamics_of(self.settings, self.machine, memory), stops=self.stops)
+        dynamics = dataclasses.replace(
+            dynamics_of(self.settings, self.machine, memory), stops=self.stops, reach=self.reach
+        )
         if model is None or not model.jitter:
             return dynamics
         return dataclasses.replace(dynamics, sensor=with_jitter(dynamics.sensor, self.machine, model.jitter))
@@ -52,6 +58,16 @@ class Knowledge:
             return None
         later = [trial for trial in self.result.trials if not any(trial is one for one in explored)]
         return self._once("stops", len(self.result.trials), lambda: find_stops(explored, later, self.machine))
+
+    @property
+    def reach(self) -> tuple[float, ...] | None:
+        """How far particles may move: many times as far as the explorations went, to a power of ten."""
+        state, explored = self.settings.state, self.result.explored
+        if not explored or not isinstance(state or VelocityFree(), VelocityFree):
+            return None
+        measured = np.max([np.abs(trial.q).max(0) for trial in explored], axis=0)
+        size = np.maximum(measured, [p.scale for p in self.machine.positions])
+        return tuple((FAR * 10 ** np.ceil(np.log10(size))).tolist())
 
     @property
     def remarks(self) -> tuple[str, ...]:

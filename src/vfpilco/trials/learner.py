@@ -121,12 +121,10 @@ class Learner:
         kernel = model.kernel or (KERNELS[0] if previous is None else previous.kernel)
         first = Candidate(self.dynamics, kernel, 0.0 if previous is None else previous.jitter)
         capacity = self.plan.capacity(self.result.explored)
-        steps = [trial.steps for trial in self.result.trials]
 
         def fit_one(candidate: Candidate, most: int | None = None) -> Model:
             interrupts.check()
-            since = 0 if most is None else min(MEMORIES[-1], max(steps) - 1)  # the same samples for all candidates
-            data = candidate.dynamics.training_sets(self.result.trials, capacity, since)
+            data = candidate.dynamics.training_sets(self.result.trials, capacity, 0 if most is None else since)
             known = previous is not None and previous.kernel == candidate.kernel
             fitted = fit(
                 data if most is None else data.at(stretches(len(data.x), most)),
@@ -138,12 +136,14 @@ class Learner:
             )
             return dataclasses.replace(fitted, jitter=candidate.jitter, m_q=candidate.m_q)
 
-        due = is_due(steps)
+        due = is_due(self.result.lengths)
         choices = Choices(
             KERNELS if due and model.kernel is None else (),
             JITTERS if due and can_jitter(self.plan.dynamics) else (),
             MEMORIES if previous is None and self.settings.state is None else (),
         )
+        longest = max(trial.steps for trial in self.result.trials)
+        since = min(max(choices.memories, default=0), longest - 1)  # all memories explain the same samples
         return choose(first, choices, self.task.machine, fit_one)
 
     def update_policy(self, trial: int, model: Model) -> LearnedPolicy:

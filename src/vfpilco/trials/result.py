@@ -75,6 +75,12 @@ class RunResult:
         return [trial for trial, row in zip(self.trials, self.rows, strict=False) if row.kind == "explore"]
 
     @property
+    def lengths(self) -> list[int]:
+        """How many samples the explorations have together, and each policy's trial after them."""
+        tried = [trial.steps for trial, row in zip(self.trials, self.rows, strict=False) if row.kind == "policy"]
+        return [sum(trial.steps for trial in self.explored), *tried]
+
+    @property
     def typical_cost(self) -> float:
         """What a sample of the explorations costs, to a power of two: what is compiled depends on it."""
         costs = [row.cost / self.task.horizon for row in self.rows if row.kind == "explore"]
