@@ -9,7 +9,7 @@ import pytest
 
 from vfpilco.common.components import classes, describe, rebuild
 from vfpilco.common.errors import UserError
-from vfpilco.model.kernels import SE, Linear, Poly
+from vfpilco.model.kernels import SE, Friction, Linear, Poly
 from vfpilco.model.noise import CorrelatedNoise, WhiteNoise
 from vfpilco.model.prior_mean import ConstantVelocity, ZeroMean
 from vfpilco.policy.base import PolicyInputs
@@ -32,6 +32,7 @@ COMPONENTS = [
     SE(on=("angles", "rates")),
     SE(signal=0.5),
     Poly(3, on=("inputs",)),
+    Friction(on=("rates",)),
     Linear(),
     SE() * Poly(1, on=("rates", "inputs")),
     SE() + Linear(on=("features",)),
