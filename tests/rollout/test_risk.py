@@ -7,7 +7,7 @@ import pytest
 
 from vfpilco.data.risk import percent
 from vfpilco.rollout.particles import Rollout
-from vfpilco.rollout.risk import left_by, risk_of
+from vfpilco.rollout.risk import left_by, risk_of, within
 from vfpilco.tasks.machine import Input, Position
 
 INPUTS = [Input("force", "N", 10.0)]
@@ -93,3 +93,19 @@ def test_of_many_particles_the_rare_quantile_is_not_the_largest():
 )
 def test_small_probabilities_keep_a_digit(value, text):
     assert percent(value) == text
+
+
+def test_a_trial_is_compared_with_the_largest_values_that_were_predicted():
+    q = np.zeros((11, 1000, 1))
+    q[5] = np.linspace(0.001, 1, 1000)[:, None]
+    predicted = particles(q, np.full((10, 1000, 1), 4.0))
+    risk = risk_of(predicted, [Position("p", "m")], INPUTS, 0.1)
+    real, u = np.zeros((11, 1)), np.full((10, 1), 4.0)  # inputs as predicted
+    for largest, expected in ((0.5, (1.0, 1.0)), (0.97, (1 / 3, 1.0)), (1.5, (1 / 3, 1 / 3))):
+        real[5] = largest
+        assert within(risk, real, u, 0.1) == pytest.approx(expected)  # position, speed, input
+
+
+def test_a_trial_of_one_sample_stays_within_everything():
+    risk = risk_of(particles(two_positions()), [Position("p", "m"), Position("alpha", "rad")], INPUTS, 0.1)
+    assert within(risk, np.zeros((1, 2)), np.zeros((0, 1)), 0.1) == (1.0, 1.0)

@@ -27,6 +27,8 @@ def run(*outcomes: tuple[float, bool], version: str = versions()["vfpilco"], ris
             predicted_cost=band,
             band_coverage=0.9,
             half_coverage=0.4,
+            within_95=0.8,
+            within_999=1.0,
             risk=risk,
             ended_s=None if success else 1.0,
         )
@@ -64,6 +66,7 @@ def test_the_page_counts_the_runs_of_this_version_only(tmp_path: Path):
     (tmp_path / "campaigns.jsonl").write_text('{"campaign": "kills"}\n')
     done = calibrate(tmp_path)
     assert "| ball-and-beam | 8 | 75 % | 72 % | 0.002 | 0.188 | 90 % | 40 % (8 trials) | 75 % |" in done.table
+    assert "| ball-and-beam | 8 | 80 % | 100 % |" in done.table
     assert "safe ranges" not in done.table
     page = (tmp_path / "calibration.md").read_text()
     assert "8 trials of the 2 runs" in page

@@ -130,6 +130,10 @@ class TrialResult(Evaluated):
     """Fraction of it within their 50 % band."""
     band_width: list[float] = field(default_factory=list)
     """Mean width of the 95 % band, per position."""
+    within_95: float | None = None
+    """Fraction of the positions, speeds and inputs whose largest magnitude stayed within its 95 % quantile."""
+    within_999: float | None = None
+    """The same for the 99.9 % quantiles."""
     log_score: float | None = None
     """Mean log density of it, nats per sample and position, with the particles' mean and standard deviation."""
     model: ModelReport | None = None

@@ -16,6 +16,9 @@ from vfpilco.data.risk import Extreme, RangeRisk, Risk
 from vfpilco.rollout.particles import Rollout
 from vfpilco.tasks.machine import Input, Position
 
+ROUNDING = 1e-6
+"""What may be added to a quantile, relative to it: inputs at their limit differ in their last digits."""
+
 
 def risk_of(predicted: Rollout, positions: Sequence[Position], inputs: Sequence[Input], sampling_time: float) -> Risk:
     """The risk of a trial.
@@ -48,6 +51,26 @@ def risk_of(predicted: Rollout, positions: Sequence[Position], inputs: Sequence[
         speeds=_extremes(positions, np.diff(q, axis=0) / sampling_time),
         inputs=_extremes(inputs, u),
     )
+
+
+def within(risk: Risk, q: np.ndarray, u: np.ndarray, sampling_time: float) -> tuple[float, float]:
+    """Which fractions of the largest positions, speeds and inputs of a trial stayed within their predicted quantiles.
+
+    Args:
+        risk: What was predicted.
+        q: The positions of the trial.
+        u: Its inputs.
+        sampling_time: Seconds between samples.
+
+    Returns:
+        The fractions within the 95 % and the 99.9 % quantiles.
+    """
+    speeds = np.diff(q, axis=0) / sampling_time
+    reached = np.concatenate([np.abs(values).max(0, initial=0.0) for values in (q, speeds, u)])
+    predicted = [*risk.positions, *risk.speeds, *risk.inputs]
+    most = np.array([[each.most_95, each.most_999] for each in predicted])
+    likely, extreme = (reached[:, None] <= (1 + ROUNDING) * most).mean(0)
+    return float(likely), float(extreme)
 
 
 def outside(q: np.ndarray, safe: tuple[float, float]) -> Bool[np.ndarray, "*samples"]:

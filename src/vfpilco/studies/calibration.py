@@ -47,6 +47,10 @@ class Predicted:
     """The fraction within their 50 % band; None if it is not recorded."""
     cost_in_band: bool
     """Whether its cost was within its 95 % band."""
+    within_95: float | None
+    """The fraction of its largest positions, speeds and inputs within their 95 % quantiles; None if not recorded."""
+    within_999: float | None
+    """The same for the 99.9 % quantiles."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,8 @@ def predicted(records: Sequence[RunRecord]) -> list[Predicted]:
             if row.success_chance is None or row.predicted_cost is None or row.band_coverage is None:
                 continue
             success, inside = Event(row.success_chance, row.success), row.predicted_cost.contains(row.cost)
-            found.append(Predicted(task, success, _leaving(row), row.band_coverage, row.half_coverage, inside))
+            covered = row.band_coverage, row.half_coverage, inside, row.within_95, row.within_999
+            found.append(Predicted(task, success, _leaving(row), *covered))
     return found
 
 
@@ -90,7 +95,9 @@ def calibrate(results: Path) -> Calibrated:
             f"{results} holds no runs of version {now} with a predicted chance of success: reproduce a study first."
         )
     with_ranges = [trial for trial in trials if trial.leaving is not None]
-    tables = [_table(SUCCESS, trials, _row), *([_table(RISK, with_ranges, _risk_row)] if with_ranges else [])]
+    measured = [trial for trial in trials if trial.within_95 is not None]
+    shown = ((SUCCESS, trials, _row), (RISK, with_ranges, _risk_row), (LARGEST, measured, _largest_row))
+    tables = [_table(header, some, row) for header, some, row in shown if some]
     text, figure = results / f"{NAME}.md", results / f"{NAME}.png"
     _draw(trials, with_ranges, figure)
     write_file(text, _page(tables, trials, len(records), now))
@@ -118,6 +125,7 @@ def _holds_runs(file: Path) -> bool:
 
 
 SUCCESS = ("task", "trials", "succeeded", "predicted", *SCORES, "in 95 % band", "in 50 % band", "cost in band")
+LARGEST = ("largest values", "trials", "within 95 %", "within 99.9 %")
 RISK = ("task with safe ranges", "trials", "left one", "predicted", *SCORES)
 
 
@@ -137,6 +145,11 @@ def _row(name: str, trials: Sequence[Predicted]) -> list[str]:
 
 def _risk_row(name: str, trials: Sequence[Predicted]) -> list[str]:
     return [name, *_scores([trial.leaving for trial in trials if trial.leaving is not None])]
+
+
+def _largest_row(name: str, trials: Sequence[Predicted]) -> list[str]:
+    parts = [[getattr(trial, part) for trial in trials] for part in ("within_95", "within_999")]
+    return [name, str(len(trials)), *map(_percent, parts)]
 
 
 def _scores(events: Sequence[Event]) -> list[str]:
@@ -187,7 +200,8 @@ def _page(tables: Sequence[str], trials: Sequence[Predicted], runs: int, version
 *Predicted* is the mean of the predicted probabilities. The Brier score is the mean of their squared errors: 0 is
 perfect, and always predicting the rate of what happened gives the score in the next column. For success, over all
 tasks, it is {score:.3f} against {base:.3f}. The columns on bands: samples within their 95 % band, within their 50 %
-band where that was recorded, and costs within their 95 % band.
+band where that was recorded, and costs within their 95 % band. Largest values: the positions, speeds and inputs whose
+largest magnitude in a trial stayed within its predicted quantile.
 
 ![Reliability of the predicted probabilities]({NAME}.png)
 

@@ -14,7 +14,7 @@ from vfpilco.model.dynamics import Dynamics, TrainingSet
 from vfpilco.model.inducing import MOST_ERROR, MOST_NATS
 from vfpilco.model.model import Model
 from vfpilco.rollout.particles import Rollout
-from vfpilco.rollout.risk import risk_of
+from vfpilco.rollout.risk import risk_of, within
 from vfpilco.tasks.task import Task, never
 
 SMALLEST = 1e-9
@@ -39,6 +39,10 @@ class Coverage:
 class Comparison(Coverage, Forecast):
     """Predicted against real: what was predicted, how well the bands cover the trajectory, model errors."""
 
+    within_95: float
+    """The fraction of the largest positions, speeds and inputs within their predicted 95 % quantiles."""
+    within_999: float
+    """… within their 99.9 % quantiles."""
     model: ModelReport
     explanation: Explanation | None = None
 
@@ -66,7 +70,10 @@ def compare(
         multi_step_error=finite(errors.multi_step),
         posterior=posterior_report(model, data, dynamics.training_set(executed), note),
     )
-    return Comparison(**vars(forecast(task, predicted)), **vars(coverage(executed, predicted)), model=report)
+    expected = forecast(task, predicted)
+    likely, extreme = within(expected.risk, executed.evaluated, executed.u, task.machine.sampling_time)
+    covered = vars(coverage(executed, predicted))
+    return Comparison(**vars(expected), **covered, within_95=likely, within_999=extreme, model=report)
 
 
 def coverage(executed: Trial, predicted: Rollout) -> Coverage:
