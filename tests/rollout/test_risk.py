@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import doctest
+import sys
+
 import numpy as np
 import pytest
 
-from vfpilco.data.risk import percent
+from vfpilco.data.risk import Extreme, Risk, percent
 from vfpilco.rollout.particles import Rollout
 from vfpilco.rollout.risk import left_by, risk_of, within
 from vfpilco.tasks.machine import Input, Position
@@ -78,7 +81,8 @@ def test_extremes_are_quantiles_of_the_largest_magnitude_over_time():
     assert risk.positions[0].most_999 == largest[-1]
     assert risk.speeds[0].most_999 == pytest.approx(np.abs(np.diff(q, axis=0)).max() / 0.05)
     assert risk.inputs[0].most_999 == np.abs(u).max()
-    assert risk.reach.startswith(f"at most p {largest[190]:.2g} m; speed p ")
+    assert risk.reach.startswith(f"p {largest[190]:.2g}/{largest[-1]:.2g} m, ")
+    assert risk.reach.endswith(" N (95/99.9 %)")
 
 
 def test_of_many_particles_the_rare_quantile_is_not_the_largest():
@@ -86,6 +90,18 @@ def test_of_many_particles_the_rare_quantile_is_not_the_largest():
     extreme = risk_of(particles(q), [Position("p", "m")], INPUTS, 0.1).positions[0]
     assert extreme.most_999 == pytest.approx(0.999, abs=3e-4)
     assert extreme.most_95 == pytest.approx(0.95, abs=3e-4)
+
+
+def test_both_quantiles_are_written_with_units_of_positions_speeds_and_inputs():
+    positions = [Extreme("p", "m", 0.31, 0.42), Extreme("n", "", 3.0, 3.0)]
+    speeds = [Extreme("p", "m", 1.2, 123.4), Extreme("n", "", 0.0, 1.0)]
+    risk = Risk(200, 0.0, [], positions, speeds, [Extreme("force", "N", 9.8, 9.81)])
+    assert risk.reach == "p 0.31/0.42 m, 1.2/123 m/s; n 3, 0/1 1/s; force 9.8 N (95/99.9 %)"
+    assert Risk(200, 0.0).reach == ""
+
+
+def test_the_examples_are_right():
+    assert doctest.testmod(sys.modules[Risk.__module__]).failed == 0
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from vfpilco.common.text import readable
+
 
 @dataclass(frozen=True)
 class RangeRisk:
@@ -38,7 +40,9 @@ class Extreme:
 
     Example:
         >>> Extreme("p", "m", 0.31, 0.42).words
-        'p 0.31 m'
+        'p 0.31/0.42 m'
+        >>> Extreme("force", "N", 10.0, 10.0).words
+        'force 10 N'
     """
 
     name: str
@@ -52,8 +56,14 @@ class Extreme:
 
     @property
     def words(self) -> str:
-        """The 95 % quantile with its unit."""
-        return f"{self.name} {self.most_95:.2g} {self.unit}"
+        """Both quantiles with their unit; one number if they read the same."""
+        return f"{self.name} {self.sizes} {self.unit}".rstrip()
+
+    @property
+    def sizes(self) -> str:
+        """Both quantiles, or one number."""
+        likely, extreme = readable(self.most_95, 2), readable(self.most_999, 2)
+        return likely if likely == extreme else f"{likely}/{extreme}"
 
 
 @dataclass(frozen=True)
@@ -91,10 +101,18 @@ class Risk:
 
     @property
     def reach(self) -> str:
-        """How far the positions go, with which speed and inputs, in 95 % of the particles."""
-        speeds = ", ".join(f"{each.words}/s" for each in self.speeds)
-        positions, inputs = (", ".join(each.words for each in some) for some in (self.positions, self.inputs))
-        return f"at most {positions}; speed {speeds}; input {inputs} (95 %)"
+        """How far and how fast positions go, and the largest inputs, in 95 % and in 99.9 % of the particles.
+
+        Example:
+            >>> position, speed = Extreme("p", "m", 0.31, 0.42), Extreme("p", "m", 1.2, 1.9)
+            >>> force = Extreme("force", "N", 9.8, 10.0)
+            >>> Risk(200, 0.0, positions=[position], speeds=[speed], inputs=[force]).reach
+            'p 0.31/0.42 m, 1.2/1.9 m/s; force 9.8/10 N (95/99.9 %)'
+        """
+        moving = zip(self.positions, self.speeds, strict=True)
+        positions = [f"{each.words}, {speed.sizes} {speed.unit or 1}/s" for each, speed in moving]
+        channels = [*positions, *(each.words for each in self.inputs)]
+        return f"{'; '.join(channels)} (95/99.9 %)" if channels else ""
 
 
 def percent(probability: float) -> str:

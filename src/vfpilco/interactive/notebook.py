@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from vfpilco.common.text import printable, short
-from vfpilco.data.results import Forecast, TrialResult
+from vfpilco.data.results import CostBand, Forecast, TrialResult
 from vfpilco.data.risk import percent
 from vfpilco.data.watcher import Watcher
 from vfpilco.interactive.terminal import Pace, where
@@ -31,6 +31,8 @@ class NotebookDisplay(Watcher):
         self.trials, self.trial, self.pace = trials, 0, Pace()
         self.status, self.finished, self.lines = "starting", 0.0, list[str]()
         self.next_time, self.done = 0.0, False
+        self.announced: int | None = None
+        """The trial whose prediction was shown."""
         self.handle = show(self, display_id=True)
 
     def __enter__(self) -> NotebookDisplay:
@@ -52,17 +54,19 @@ class NotebookDisplay(Watcher):
             self._update()
 
     def predicted(self, trial: int, forecast: Forecast) -> None:
-        if forecast.risk.ranges:
-            self.lines.append(f"trial {trial}: predicted {short(forecast.predicted_cost.mean)}, {forecast.risk.words}")
-            self._update()
+        self.announced, risk = trial, forecast.risk
+        words = f"{_predicted(forecast.predicted_cost, forecast.success_chance)}{', ' * bool(risk.words)}{risk.words}"
+        self.lines.append(printable(f"trial {trial}: {words}"))
+        if risk.reach:
+            self.lines.append(printable(f"at most {risk.reach}"))
+        self._update()
 
     def executed(self, result: TrialResult) -> None:
         self.finished = float(result.trial or 0)
         name = "exploration" if result.trial is None else f"trial {result.trial}"
-        band, chance = result.predicted_cost, result.success_chance
-        predicted = "" if band is None else f", predicted {short(band.mean)} ({short(band.low)} to {short(band.high)})"
-        expected = "" if chance is None else f", success {percent(chance)}"
-        self.lines.append(f"{name}: cost {short(result.cost)}{predicted}{expected}{_outcome(result)}")
+        band, shown = result.predicted_cost, result.trial == self.announced
+        expected = "" if band is None or shown else f", {_predicted(band, result.success_chance)}"
+        self.lines.append(f"{name}: cost {short(result.cost)}{expected}{_outcome(result)}")
         if result.explanation is not None:
             self.lines.append(printable(result.explanation.text))
         self._update()
@@ -85,6 +89,11 @@ class NotebookDisplay(Watcher):
 
     def __repr__(self) -> str:
         return "\n".join(self.lines if self.done else [*self.lines, self.status])
+
+
+def _predicted(band: CostBand, chance: float | None) -> str:
+    success = "" if chance is None else f", success {percent(chance)}"
+    return f"predicted {short(band.mean)} ({short(band.low)} to {short(band.high)}){success}"
 
 
 def _outcome(result: TrialResult) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from typing import Any, Self
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
@@ -16,6 +18,9 @@ from vfpilco.common.text import printable, short
 from vfpilco.data.results import EpisodeResult, Forecast, TrialResult
 from vfpilco.data.risk import percent
 from vfpilco.data.watcher import Watcher
+
+INDENT = 16
+"""The column at which words about a trial begin, beside its name."""
 
 
 class ProgressLine:
@@ -62,6 +67,8 @@ class Display(ProgressLine, Watcher):
         self.trials, self.trial, self.pace, self.doing = trials, 0, Pace(), "starting"
         self.compiling = announced(self._compiling)
         self.notes: list[str] = []
+        self.announced: int | None = None
+        """The trial whose prediction was shown."""
         self.line = self.progress.add_task("starting", total=float(trials), where="", cost="", left="")
 
     def __enter__(self) -> Self:
@@ -86,15 +93,21 @@ class Display(ProgressLine, Watcher):
         self.progress.update(self.line, completed=finished, cost=f"cost {short(cost)}", left=left)
 
     def predicted(self, trial: int, forecast: Forecast) -> None:
-        if forecast.risk.ranges and not self.quiet:
-            self.console.print(f"  {expectation(trial, forecast)}", highlight=False)
+        self.announced = trial
+        if not self.quiet:
+            lines = hanging(f"trial {trial}", expectation(forecast), ",", self.console.width)
+            self.console.print(escape(lines), highlight=False, soft_wrap=True)
+            if forecast.risk.reach:
+                lines = hanging("at most", printable(forecast.risk.reach), ";", self.console.width)
+                self.console.print(f"[dim]{escape(lines)}[/]", highlight=False, soft_wrap=True)
 
     def executed(self, result: TrialResult) -> None:
         if not self.quiet:
-            self.console.print(f"  {sentence(result)}   {outcome(result, 'not yet')}")
+            words = sentence(result, predicted=result.trial != self.announced)
+            self.console.print(f"  {words}   {outcome(result, 'not yet')}")
             if result.explanation is not None:
                 words = f"[dim]{escape(printable(result.explanation.text))}[/]"
-                self.console.print(Padding(words, (0, 0, 0, 14), expand=False), highlight=False)
+                self.console.print(Padding(words, (0, 0, 0, INDENT), expand=False), highlight=False)
 
     def note(self, text: str) -> None:
         self.notes.append(text)
@@ -107,21 +120,42 @@ def where(trial: int, trials: int) -> str:
     return f"trial {trial} of {trials}" if trial else "exploration"
 
 
-def expectation(trial: int, forecast: Forecast) -> str:
+def expectation(forecast: Forecast) -> str:
     """What is predicted of a trial: cost, success, and the risk of leaving safe ranges."""
     chance = "" if forecast.success_chance is None else f", success {percent(forecast.success_chance)}"
-    risk = f", {escape(printable(forecast.risk.words))}" if forecast.risk.words else ""
-    return f"trial {trial:<2}      predicted {short(forecast.predicted_cost.mean):>5}{chance}{risk}"
+    risk = f", {printable(forecast.risk.words)}" if forecast.risk.words else ""
+    return f"predicted {short(forecast.predicted_cost.mean)}{chance}{risk}"
 
 
-def sentence(result: TrialResult) -> str:
-    """An execution: cost, what was predicted, and the task's measures."""
+def hanging(label: str, text: str, separator: str, width: int) -> str:
+    """A label, and a text beside it in as many lines as it needs: they end after separators outside of parentheses.
+
+    Example:
+        >>> print(hanging("at most", "p 0.31/0.42 m, 1.2/1.9 m/s; force 10 N (95/99.9 %)", ";", 50))
+          at most       p 0.31/0.42 m, 1.2/1.9 m/s;
+                        force 10 N (95/99.9 %)
+    """
+    first, *others = re.split(rf"(?<={separator}) (?![^(]*\))", text)
+    lines = [f"  {label:<{INDENT - 2}}{first}"]
+    for part in others:
+        longer = f"{lines[-1]} {part}"
+        if cell_len(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(" " * INDENT + part)
+    return "\n".join(lines)
+
+
+def sentence(result: TrialResult, predicted: bool = True) -> str:
+    """An execution: cost, the task's measures, and what was predicted unless a line has shown it before."""
     details = measured(result)
-    if result.predicted_cost is None:
+    if result.trial is None:
         return f"exploration   cost {short(result.cost):>5}{details}"
-    cost, predicted = short(result.cost), short(result.predicted_cost.mean)
-    chance = "" if result.success_chance is None else f", success {percent(result.success_chance)}"
-    return f"trial {result.trial:<2}      cost {cost:>5}   predicted {predicted:>5}{chance}{details}"
+    band, chance = result.predicted_cost, result.success_chance
+    if predicted and band is not None:
+        success = "" if chance is None else f", success {percent(chance)}"
+        details = f"   predicted {short(band.mean):>5}{success}{details}"
+    return f"trial {result.trial:<2}      cost {short(result.cost):>5}{details}"
 
 
 def outcome(result: TrialResult | EpisodeResult, otherwise: str) -> str:

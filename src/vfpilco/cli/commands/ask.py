@@ -15,9 +15,9 @@ from vfpilco.cli.arguments import flag, parse
 from vfpilco.cli.display import Display
 from vfpilco.cli.options import given_options, inspected_settings
 from vfpilco.common.errors import UserError
-from vfpilco.common.text import short
+from vfpilco.common.text import printable, short
 from vfpilco.data.records import to_json_types
-from vfpilco.data.risk import percent
+from vfpilco.data.risk import Risk, percent
 from vfpilco.exports import Export, export, possible
 from vfpilco.exports.targets import Form
 from vfpilco.machines.runs import open_run
@@ -112,9 +112,15 @@ def sentences(run: Path, asked: Asked, policy: str, made: Export | None) -> list
     cost = asked.predicted_cost
     chance = "" if asked.success_chance is None else f"; success with {percent(asked.success_chance)}"
     expected = f"expected  cost {short(cost.mean)}, 95 % between {short(cost.low)} and {short(cost.high)}{chance}"
-    risk = [] if asked.risk is None else [f"risk      {text}" for text in (asked.risk.words, asked.risk.reach) if text]
+    risk = [] if asked.risk is None else risk_lines(asked.risk)
     export = f"export    {made.folder}: {', '.join(made.files)}" if made else ""
     forms = "c, arduino, fmu, onnx or numpy"
     write = f"next      export it as a program ({forms}): vfpilco export {run} --to c --out NEW_FOLDER"
     then = f"then      run it on the machine, log the trial, and: vfpilco tell {run} TRIAL.CSV"
     return [f"policy    {policy}", *([export, expected, *risk] if made else [expected, *risk, write]), then]
+
+
+def risk_lines(risk: Risk) -> list[str]:
+    """What may happen in the next trial: leaving safe ranges, if there are any, and how far the machine may move."""
+    named = (("risk", risk.words), ("at most", risk.reach))
+    return [f"{name:<10}{printable(words)}" for name, words in named if words]
