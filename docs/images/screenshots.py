@@ -1,4 +1,5 @@
-"""The pictures report.png, risk.png and inspect.png of this site: `python docs/images/screenshots.py`.
+"""The pictures report.png, risk.png and inspect.png of this site: `python docs/images/screenshots.py`, or only some of
+them: `python docs/images/screenshots.py risk`.
 
 Needs chromium and chromedriver. The runs of the reports take about three minutes (runs/cartpole-seed3, with the default
 settings) and one minute (runs/rail) on two cores; one that exists is not repeated.
@@ -59,25 +60,27 @@ def photograph_report() -> None:
 
 
 def photograph_risk() -> None:
-    """What the report of a run with a safe range says about its last trial: words, the position, and the risk."""
+    """What the report of a run with a safe range says about its riskiest trial: words, the position, and the risk."""
     sys.path.insert(0, str(HERE.parents[1] / "tests" / "support"))
     from browser import chromium
 
     rail = HERE.parents[1] / "examples/safety/cartpole_on_a_rail.py"
     result = vfpilco.learn(rail, seed=2, trials=3, steps=200, particles=100, max_risk=0.2, out="runs/rail", resume=True)
-    page = result.report()
+    page, risks = result.report(), [row.risk.leaving if row.risk else 0.0 for row in result.rows]
     with tempfile.TemporaryDirectory() as profile, chromium(Path(profile)) as browser:
         browser.open(page, (COLUMN, 2 * HEIGHT))
+        browser.press(".switch button", int(np.argmax(risks)))
         browser.wait("document.querySelectorAll('.trialwise .risk .chart svg').length > 0")
         browser.value("document.querySelector('.trialwise').scrollIntoView()")
         picture = browser.picture()
         shown = (".trialwise .sentence", ".trialwise .chart", ".trialwise .risk")
         edges = [browser.value(f"(r => [r.top, r.bottom])({PLACE.format(name)})") for name in shown]
     parts = [picture[round(top) - 8 : round(bottom) + 8] for top, bottom in edges]
-    Image.fromarray(np.concatenate(parts)).quantize(128).save(HERE / "risk.png", optimize=True)
+    picture = Image.fromarray(np.concatenate(parts))  # thin lines keep their colours:
+    picture.quantize(256, Image.Quantize.MAXCOVERAGE).save(HERE / "risk.png", optimize=True)
 
 
 if __name__ == "__main__":
-    draw_inspection()
-    photograph_report()
-    photograph_risk()
+    pictures = {"inspect": draw_inspection, "report": photograph_report, "risk": photograph_risk}
+    for name in sys.argv[1:] or pictures:
+        pictures[name]()

@@ -64,6 +64,17 @@ def test_the_position_that_is_furthest_outside_its_own_band_is_named(task):
     assert monitor(np.array([1.5, 0.5])).startswith("alpha was measured at 0.5 rad after 0.0333 s, where -0.1 to 0.1")
 
 
+def test_every_measurement_is_compared_with_the_band_of_its_own_sample(task):
+    mean = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
+    moving = Band(mean - 0.1, mean, mean + 0.1)
+    monitor = Monitor(moving, task.machine, 0.99)
+    assert [monitor(q) for q in mean] == [None, None, None]
+    assert monitor(np.array([9.0, 9.0])) is None  # nothing was predicted so late
+    late = Monitor(moving, task.machine, 0.99)
+    assert late(mean[0]) is None
+    assert late(mean[0]).startswith("p was measured at 0 m after 0.0333 s, where 0.9 to 1.1 was predicted")
+
+
 def test_an_angle_may_start_full_turns_away(task):
     monitor = Monitor(band(task, 0.2), task.machine, 0.99)
     assert monitor(np.array([0.0, 4 * np.pi + 0.1])) is None
