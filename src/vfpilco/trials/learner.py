@@ -285,8 +285,10 @@ class Learner:
             success=done.success,
             stuck=is_stuck([*self.result.costs, done.cost], [*self.result.successes, done.success]),
             shares=(limits.share(trial), limits.share(trial + 1)),
+            self.journal.examined(trial, exploring=self.plant is not None)
         )
         return dataclasses.replace(found, next=change)
+        self.journal.examined(trial)
 
     def ingest(self, trial: Trial) -> None:
         """Add a trial that was executed elsewhere."""
@@ -301,7 +303,6 @@ class Learner:
 
     def adopt(self, trial: Trial) -> None:
         """Record an execution that is in the store: by the policy that was asked for, or else an exploration."""
-        self.journal.examined(trial)
         asked = len(self.result.successes) + 1
         predicted, model = self.store.load(PREDICTION, asked), self.store.load(MODEL, asked)
         found = self.store.load_policy(asked)
@@ -359,7 +360,7 @@ class Learner:
         assert plant is not None
         finished = self.store.finished_trial(index, task, partial(trimmed, task))
         if finished is not None:
-            return self.journal.examined(finished)
+            return self.journal.examined(finished, exploring=trial == 0)
         seed = int(np.random.SeedSequence([self.plan.seed, 1_000_000 + index]).generate_state(1)[0])
         punctuality = timekeeper(task)
         self.watch.ready(trial)
@@ -378,7 +379,7 @@ class Learner:
             self.store.save_trial(index, executed, task, log)
         if punctuality is not None:
             self.store.add_timing(punctuality.timing(trial))
-        return self.journal.examined(executed)
+        return self.journal.examined(executed, exploring=trial == 0)
 
     def _save_sample_times(self, index: int, punctuality: Punctuality | None) -> None:
         if punctuality is not None:
