@@ -22,7 +22,8 @@ from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.policy.preparation import policy_inputs, reference_errors
 from vfpilco.recordings.trials import faults
 from vfpilco.rollout.band import band_of
-from vfpilco.rollout.optimise import FRESH, Optimisation, Optimised
+from vfpilco.rollout.optimise import FRESH, Optimisation
+from vfpilco.rollout.optimised import Optimised
 from vfpilco.rollout.particles import Rollout, simulate
 from vfpilco.rollout.race import Start
 from vfpilco.storage.checkpoints import Checkpoints
@@ -169,24 +170,19 @@ class Learner:
                 found = first.result(now)
                 optimisation = next_attempt(first, now.attempt, found, self.policy_of(trial, SHARES[now.attempt]))
             found = optimisation.run(self.watch, now, checkpoints)
-            if not optimisation.attempt:
-                self.note_choices(found)
             for attempt in range(optimisation.attempt + 1, len(SHARES)):
                 risk = self.excessive_risk(trial, self.learned(optimisation, found), model)
                 if risk is None:
                     break
                 self.watch.note(reason(risk, self.settings.limits.max_risk, attempt))
                 optimisation = next_attempt(first, attempt, found, self.policy_of(trial, SHARES[attempt]))
+        if found.chosen:
+            self.watch.note(found.chosen)
                 found = optimisation.run(self.watch, None, checkpoints)
         learned = self.learned(optimisation, found)
         self.store.save_policy(trial, learned, found.costs, checkpoints.notes)
         self.store.remove_checkpoint()
         return learned
-
-    def note_choices(self, found: Optimised) -> None:
-        """Note what the optimisation chose, and why."""
-        if not self.settings.optimiser.gradient_decay:
-            self.watch.note(f"Chosen: {found.chosen}.")
 
     def optimisation(self, trial: int, model: Model) -> Optimisation:
         """The first optimisation of the policy for a trial."""
