@@ -10,7 +10,7 @@ import numpy as np
 
 from vfpilco.common import interrupts
 from vfpilco.data.failures import Interrupted, PlantError
-from vfpilco.data.results import Explanation, Forecast
+from vfpilco.data.results import Forecast
 from vfpilco.data.risk import Risk
 from vfpilco.data.trial import Trial
 from vfpilco.data.watcher import NoteKeeper, Watcher
@@ -44,7 +44,6 @@ from vfpilco.trials.choosing import (
 )
 from vfpilco.trials.comparison import compare, forecast
 from vfpilco.trials.execute import Conditions, Controller, execute, trimmed
-from vfpilco.trials.explanation import SURE, explain, outlook
 from vfpilco.trials.exploring import cautious_share, enough, explorer
 from vfpilco.trials.journal import Journal
 from vfpilco.trials.knowledge import Knowledge
@@ -52,8 +51,8 @@ from vfpilco.trials.max_risk import SHARES, allowed, next_attempt, reason, refus
 from vfpilco.trials.plan import Plan
 from vfpilco.trials.punctuality import Punctuality, timekeeper
 from vfpilco.trials.replay import difference
-from vfpilco.trials.residuals import unexplained
-from vfpilco.trials.result import RunResult, is_stuck
+from vfpilco.trials.result import RunResult
+from vfpilco.trials.review import review
 
 PREDICTING = 200
 """The most particles that predict a trial; else they are twice as many as in the optimisation. Each carries a function
@@ -176,9 +175,9 @@ class Learner:
                     break
                 self.watch.note(reason(risk, self.settings.limits.max_risk, attempt))
                 optimisation = next_attempt(first, attempt, found, self.policy_of(trial, SHARES[attempt]))
+                found = optimisation.run(self.watch, None, checkpoints)
         if found.chosen:
             self.watch.note(found.chosen)
-                found = optimisation.run(self.watch, None, checkpoints)
         learned = self.learned(optimisation, found)
         self.store.save_policy(trial, learned, found.costs, checkpoints.notes)
         self.store.remove_checkpoint()
@@ -259,32 +258,14 @@ class Learner:
         """Record the execution of a policy, with what was predicted of it."""
         model = self.result.model
         assert model is not None
-        note = self.watch.note if self.settings.model.inducing else None
-        compared = compare(self.task, executed, predicted, model, self.dynamics, self.data(), note)
-        why = self.explanation(trial, executed, predicted, compared)
-        self.journal.record(executed, "policy", trial, dataclasses.replace(compared, explanation=why), predicted)
-
-    def explanation(self, trial: int, executed: Trial, predicted: Rollout, expected: Forecast) -> Explanation:
-        """Why a trial went as it did, and what the next one changes."""
-        done = self.task.evaluate(executed.evaluated, executed.reached)
-        band, earlier = band_of(predicted, self.dynamics.sensor, SURE), self.result.trials
-        found = explain(self.task.machine, executed, done, expected, band, earlier)
-        if trial > 1 and found.cause == "model" and not done.success and self.result.model is not None:
-            # The first policy goes where no trial has been, so its model is wrong whatever the machine is like.
-            doubt = unexplained(self.result.model, self.dynamics, executed, self.task.machine)
-            if doubt is not None:
-                self.watch.note(doubt)
-        limits = self.settings.limits
-        change = outlook(
-            found.cause,
-            executed.steps,
-            success=done.success,
-            stuck=is_stuck([*self.result.costs, done.cost], [*self.result.successes, done.success]),
-            shares=(limits.share(trial), limits.share(trial + 1)),
-            self.journal.examined(trial, exploring=self.plant is not None)
+        chosen = self.settings.model.inducing is None
+        compared = compare(
+            self.task, executed, predicted, model, self.dynamics, self.data(), self.watch.note, chosen=chosen
         )
-        return dataclasses.replace(found, next=change)
-        self.journal.examined(trial)
+        why, notes = review(self.result, trial, executed, predicted, compared, self.dynamics)
+        for note in notes:
+            self.watch.note(note)
+        self.journal.record(executed, "policy", trial, dataclasses.replace(compared, explanation=why), predicted)
 
     def ingest(self, trial: Trial) -> None:
         """Add a trial that was executed elsewhere."""
@@ -304,8 +285,10 @@ class Learner:
         found = self.store.load_policy(asked)
         first = not self.result.trials  # whatever the folder holds, nothing was learned before it
         if first or predicted is None or model is None or found is None:
+            self.journal.examined(trial, exploring=self.plant is not None)
             self.journal.record(trial, "explore")
             return
+        self.journal.examined(trial)
         self.result.model, self.result.policy = model[0], found[0]
         problem = difference(found[0], trial, self.task.machine.limits)
         if problem:
