@@ -14,6 +14,7 @@ from vfpilco.rollout import optimise, race
 from vfpilco.rollout.optimise import Optimisation
 from vfpilco.rollout.optimiser_state import Best
 from vfpilco.rollout.race import Start
+from vfpilco.rollout.schedule import phases
 from vfpilco.rollout.settings import OptimiserSettings
 
 
@@ -60,6 +61,7 @@ def test_the_best_policy_is_kept_and_not_the_last(known, chunks_of_two):
     assert same(found.params, optimisation.seen[1])
     assert not same(found.params, optimisation.seen[-1])
     assert len(found.costs) == 12
+    assert (found.step, found.steps, found.last_cost) == (4, 12, 6.2)
     assert watch.notes == []
 
 
@@ -83,8 +85,9 @@ def test_after_a_collapse_gradients_that_were_chosen_look_less_far_ahead_before_
     shortest = race.DECAYS[-1]
     assert [state.decay for state in states[2::2]] == [*race.DECAYS[1:], *[shortest] * 4][: len(states[2::2])]
     assert [state.halvings for state in states[2::2]] == [0, 0, 1, 2, 3][: len(states[2::2])]
-    assert "look less far ahead" in watch.notes[0]
-    assert "half as large" in watch.notes[2]
+    assert "without a race" in watch.notes[0]
+    assert "look less far ahead" in watch.notes[1]
+    assert "half as large" in watch.notes[3]
 
 
 def test_one_bad_evaluation_is_no_collapse(known, chunks_of_two):
@@ -131,11 +134,51 @@ def test_the_gradient_decay_is_found_by_a_race(known, monkeypatch):
 
     monkeypatch.setattr(Optimisation, "_evaluated", evaluated)
     free = dataclasses.replace(settings, gradient_decay=0.0)
-    found = Optimisation(simulator, posterior, free, key).run(Notes())
+    found = Optimisation(simulator, posterior, free, key).run(watch := Notes())
     assert ran[:3] == [(decay, 3) for decay in race.DECAYS]
     assert {decay for decay, _ in ran[3:]} == {race.DECAYS[1]}
     assert found.decay == race.DECAYS[1]
     assert len(found.costs) == settings.steps
+    assert len(watch.notes) == 1
+    assert watch.notes[0].startswith("Chosen: gradients look about 10 samples ahead, by a race (expected cost ")
+    assert watch.notes[0].endswith("The optimisation starts from a new policy.")
+
+
+def test_the_note_on_a_race_gives_what_its_runners_cost(known, monkeypatch):
+    """The cost where a runner has arrived, on particles that no gradient has seen."""
+    simulator, posterior, settings, key = known
+    monkeypatch.setattr(optimise, "SHARE", 0.5)  # of the first phase of 6 steps: one chunk
+    monkeypatch.setattr(optimise, "FEWEST", 3)
+    free = dataclasses.replace(settings, gradient_decay=0.0)
+    script = (9.0, 7.0, 9.0, 5.0, 9.0, 8.0, 4.0)  # after a runner's chunk, and in the end of its round
+    found = Scripted(simulator, posterior, free, key, script=script).run(watch := Notes())
+    assert found.decay == race.DECAYS[1]
+    assert "10 samples ahead, by a race (expected cost 5; 7 with 50, 8 with 5)" in watch.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("steps", "succeeded", "expected"),
+    [(1000, False, 50), (1000, True, 25), (400, False, 20), (390, False, 19), (800, True, 20), (780, True, 19)],
+)
+def test_a_race_needs_400_steps_and_twice_as_many_after_a_success(steps, succeeded, expected):
+    settings = OptimiserSettings(steps=steps)
+    assert optimise.race_steps(phases(settings, succeeded)[0]) == expected
+    assert optimise.can_race(settings, succeeded) == (expected >= optimise.FEWEST)
+
+
+def test_without_a_race_gradients_look_as_far_ahead_as_any_and_the_note_says_so(known):
+    simulator, posterior, settings, key = known
+    free = dataclasses.replace(settings, gradient_decay=0.0)
+    optimisation = Optimisation(simulator, posterior, free, key)
+    assert optimisation.start().decay == race.DECAYS[0]
+    found = optimisation.run(watch := Notes())
+    assert found.decay == race.DECAYS[0]
+    assert watch.notes == [
+        "Chosen: gradients look about 50 samples ahead, without a race: 12 gradient steps are too few for one. The "
+        "optimisation starts from a new policy."
+    ]
+    Optimisation(simulator, posterior, settings, key).run(given := Notes())
+    assert given.notes == []
 
 
 def test_of_two_known_policies_the_better_one_takes_part(known, monkeypatch):
@@ -183,6 +226,8 @@ def test_a_policy_that_is_no_improvement_is_compared_with_one_from_scratch(
     found = from_a_known_policy(known, script, 8.0).run(watch := Notes(), checkpoint=states.append)
     assert (found.expected_cost, found.start.name) == (cost, start)
     assert len(found.costs) == 24
+    assert (found.steps, found.last_cost) == ((12, 8.0) if start == "a new policy" else (12, None))
+    assert found.step == (4 if start == "a new policy" else 12)
     assert [state.rival.steps for state in states] == [0] * 7 + [12] * 7
     assert len(watch.notes) == 1
     assert f"(cost 8), so another one was optimised from scratch (cost {min(second):.3g})" in watch.notes[0]
@@ -195,8 +240,12 @@ def test_the_optimisation_from_scratch_looks_another_way_ahead(known, chunks_of_
         optimise, "race", lambda runners, run: raced.append([runner.decay for runner in runners]) or runners[-1]
     )
     free = (*known[:2], dataclasses.replace(known[2], gradient_decay=0.0), known[3])
-    found = from_a_known_policy(free, (*DISAPPOINTING, *(7.0,) * 7, 8.0), 8.0).run(Notes())
+    found = from_a_known_policy(free, (*DISAPPOINTING, *(7.0,) * 7, 8.0), 8.0).run(watch := Notes())
     assert raced == [list(race.DECAYS), list(race.DECAYS[:1])]
+    assert [note.split(".")[0] for note in watch.notes[:2]] == [
+        "Chosen: gradients look about 5 samples ahead, without a race: 12 gradient steps are too few for one",
+        "Chosen: gradients look about 50 samples ahead, unlike before",
+    ]
     assert found.decay == race.DECAYS[0]
 
 
@@ -224,6 +273,7 @@ def test_two_optimisations_are_continued_to_the_bit(known, chunks_of_two, always
     restored = optimisation.start().restored(saved, settings.shards)
     continued = optimisation.run(Notes(), restored)
     assert same(continued.params, whole.params)
+    assert (continued.step, continued.last_cost) == (whole.step, whole.last_cost)
     np.testing.assert_array_equal(continued.costs, whole.costs)
 
 
@@ -233,6 +283,7 @@ def test_a_policy_to_start_from_is_kept_if_nothing_better_is_found(known, chunks
     found = optimisation.run(Notes())
     assert found.expected_cost == 2.0
     assert same(found.params, given)
+    assert (found.step, found.last_cost) == (0, 9.0)
 
 
 def test_with_the_rule_of_the_authors_a_phase_ends_when_the_cost_stalls(known, chunks_of_two, monkeypatch):

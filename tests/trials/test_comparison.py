@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from vfpilco.data.trial import Trial
+from vfpilco.model.diagnostics import ProjectionLoss
+from vfpilco.model.evidence import Hyperparameters
+from vfpilco.model.kernels import SE
+from vfpilco.model.model import Model
+from vfpilco.model.posterior import Posterior
 from vfpilco.rollout.particles import Rollout
-from vfpilco.trials.comparison import coverage
+from vfpilco.trials import comparison
+from vfpilco.trials.comparison import coverage, posterior_report
 
 
 def predicted(std: float, samples: int = 400) -> Rollout:
@@ -34,3 +40,33 @@ def test_particles_that_are_too_certain_or_too_uncertain_score_less(std):
 
 def test_a_trial_that_ended_early_is_compared_as_far_as_it_went():
     assert coverage(executed(40), predicted(1.0)).band_coverage > 0.8
+
+
+def projected(inducing: int) -> Model:
+    """Of a model only what a report needs: a projection on so many inducing points."""
+    w, some = np.zeros((2, inducing, inducing // 2)), np.zeros((2, inducing, 3))
+    posterior = Posterior(SE(), {}, some, some[..., 0], w, np.ones(2))  # pyright: ignore[reportArgumentType]
+    return Model(SE(), (), Hyperparameters({}, np.zeros(2)), posterior, 2000, (0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("inducing", "chosen", "error", "words"),
+    [
+        (128, True, 0.05, None),  # the next model chooses more
+        (512, True, 0.05, "although its inducing points are the most that are chosen: if policies fail, give more"),
+        (512, True, 0.01, None),
+        (128, False, 0.05, "leave out --inducing or raise it"),
+        (512, False, 0.05, "leave out --inducing or raise it"),
+        (128, False, 0.01, None),
+    ],
+)
+def test_too_few_inducing_points_are_noted_where_no_more_will_be_chosen(monkeypatch, inducing, chosen, error, words):
+    loss = ProjectionLoss(np.array([0.0, error]), np.array([0.001, 0.002]))
+    monkeypatch.setattr(comparison.diagnostics, "projection_loss", lambda *_: loss)
+    notes = []
+    report = posterior_report(projected(inducing), None, None, notes.append, chosen=chosen)  # pyright: ignore
+    assert (report.inducing, report.excess_error) == (inducing, [0.0, error])
+    assert len(notes) == (words is not None)
+    if words is not None:
+        assert "worse than the exact one by 5.0% in one-step error" in notes[0]
+        assert words in notes[0]

@@ -111,6 +111,13 @@ def test_after_an_early_end_the_predicted_risk_is_repeated(machine):
             {"stuck": True},
             "The next trial tries a new policy, too, unless this one is expected to become much better.",
         ),
+        (
+            "policy",
+            {"pushes": True},
+            "The next trial tries a new policy, too, unless this one is expected to become clearly better.",
+        ),
+        ("policy", {"stuck": True, "pushes": True}, "is expected to become much better."),
+        ("model", {"success": True, "pushes": True}, "The next trial refines this policy in a short optimisation."),
         ("model", {"success": True}, "The next trial refines this policy in a short optimisation."),
         ("policy", {"shares": (0.5, 0.75)}, "this policy further, with inputs up to 75 % of their limits."),
     ],

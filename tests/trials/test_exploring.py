@@ -11,7 +11,19 @@ import vfpilco
 from vfpilco.data.trial import Trial
 from vfpilco.data.watcher import Watcher
 from vfpilco.storage.store import Store
-from vfpilco.trials.exploring import FASTEST, FIRST, LEAST, MOST, SMALLER, Growing, cautious_share, enough, explorer
+from vfpilco.trials.exploring import (
+    FASTEST,
+    FIRST,
+    LEAST,
+    MOST,
+    SMALLER,
+    Growing,
+    cautious_share,
+    enough,
+    explorations_words,
+    explorer,
+    size_reached,
+)
 from vfpilco.trials.learner import Learner
 from vfpilco.trials.plan import Plan
 from vfpilco.trials.settings import Settings
@@ -109,6 +121,92 @@ def test_short_explorations_are_repeated_until_there_is_enough_data(task):
 
 def test_at_least_as_many_explorations_are_made_as_the_task_wants(task):
     assert not enough(dataclasses.replace(task, explorations=2), [trial(90)])
+
+
+def turning(steps: int, speed: float) -> Trial:
+    """A pole that turns steadily, by so many rad in a sample."""
+    q = np.zeros((steps + 1, 2))
+    q[:, 1] = speed * np.arange(steps + 1)
+    return Trial(q, np.zeros((steps, 1)), 1 / 30)
+
+
+def test_the_size_that_inputs_reached_follows_from_what_was_measured(task):
+    assert size_reached(task, [trial(90)]) == 1.0
+    assert size_reached(task, [turning(90, 1.1 * FASTEST)]) == FIRST
+    growth = FIRST ** (-1 / 9)  # full size after a tenth of 90 samples; the first one has no motion before it
+    assert size_reached(task, [trial(5)]) == pytest.approx(FIRST * growth**4)
+    assert size_reached(task, [trial(5), trial(20)]) == pytest.approx(SMALLER)
+    assert size_reached(task, [turning(90, 1.1 * FASTEST)], first=1.0) == 1.0
+    assert size_reached(vfpilco.task("ur5"), [trial(5)]) == 1.0
+
+
+def test_the_size_is_that_of_the_inputs_which_were_applied(task):
+    narrow = dataclasses.replace(task, machine=guarded_cart(task, 0.05))
+    learner = Learner(Plan(narrow, Settings(), 0, 1), narrow.machine.plant(), Store(), Watcher())
+    learner.explore(0)
+    explored, drawn = learner.result.explored, task.exploring_inputs(0, 0)
+    assert explored[0].steps < task.horizon
+    applied = np.abs(explored[0].u / drawn[: explored[0].steps]).max()
+    assert size_reached(narrow, explored) == pytest.approx(applied)
+
+
+def test_explorations_that_were_repeated_or_stayed_small_are_explained(task):
+    assert explorations_words(task, [trial(90)]) == []
+    assert explorations_words(dataclasses.replace(task, explorations=2), [trial(90), trial(90)]) == []
+    assert explorations_words(task, [trial(20), trial(90)]) == [
+        "Chosen: 2 explorations, because the first were cut short; together they have 110 samples, a complete trial "
+        "has 90."
+    ]
+    assert explorations_words(task, [turning(90, 1.1 * FASTEST)]) == [
+        "Chosen: exploring inputs of up to 20 % of their full size; they grow only while the machine is calm."
+    ]
+    assert explorations_words(task, [trial(1)] * MOST)[0].startswith(f"Chosen: {MOST} explorations, the most; together")
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        (
+            [],
+            "The exploration has only 8 samples of 90: another one follows, with inputs of at most 70 % of their full",
+        ),
+        ([50], "The exploration has only 8 samples of 90, but all explorations together have enough to learn from."),
+        ([1] * (MOST - 1), "and none follows, because 10 are the most: use smaller inputs (--gentle, --slew)"),
+    ],
+)
+def test_after_a_short_exploration_a_note_says_what_follows(task, before, words):
+    watch = Notes()
+    learner = Learner(Plan(task, Settings(), 0, 1), task.machine.plant(), Store(), watch)
+    for steps in before:
+        learner.journal.record(trial(steps), "explore")
+    learner.journal.examined(trial(8), exploring=True)
+    assert len(watch.notes) == 1
+    assert words in watch.notes[0]
+    assert ("--gentle" in watch.notes[0]) == (len(before) == MOST - 1)
+    learner.journal.examined(trial(8))
+    assert "use smaller inputs (--gentle, --slew)" in watch.notes[1]
+
+
+def test_the_note_before_the_first_model_is_true_of_a_run(task):
+    narrow = dataclasses.replace(task, machine=guarded_cart(task, 0.05))
+    watch = Notes()
+    learner = Learner(Plan(narrow, Settings(), 0, 1), narrow.machine.plant(), Store(), watch)
+    while not enough(narrow, learner.result.explored):
+        learner.explore(len(learner.result.explored))
+    number = len(learner.result.explored)
+    assert number > 1
+    assert sum("another one follows" in note for note in watch.notes) <= number - 1
+    assert not [note for note in watch.notes if "--gentle" in note and number < MOST]
+    assert learner.knowledge.remarks[0].startswith(f"Chosen: {number} explorations, ")
+    assert "of their full size" in learner.knowledge.remarks[1]
+
+
+class Notes(Watcher):
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
 
 
 def test_inputs_may_be_applied_as_they_were_drawn(task):

@@ -20,7 +20,7 @@ from vfpilco.model.bound import Bound, Targets
 from vfpilco.model.conditioning import Prior, condition
 from vfpilco.model.dynamics import TrainingSet
 from vfpilco.model.evidence import Hyperparameters, initial, loss_and_gradient, noise_covariances
-from vfpilco.model.inducing import size_of, sufficient
+from vfpilco.model.inducing import Sufficient, size_of, sufficient
 from vfpilco.model.kernels import SE, Hyperprior, Kernel
 from vfpilco.model.maximise import FitResult, maximise
 from vfpilco.model.model import Model
@@ -160,9 +160,9 @@ def fit(
     scores = tuple(result.score for result in best)
     unconditioned = Posterior(kernel, theta.kernel, None, None, None, y_scale)  # pyright: ignore
     model = Model(kernel, kinds, theta, unconditioned, len(data.x), scores)
-    size = sufficient(model, data, size_of(previous)) if inducing is None else inducing
-    posterior, added = condition(kernel, theta, data, y_scale, size)
-    remarks = []
+    chosen = sufficient(model, data, size_of(previous)) if inducing is None else Sufficient(inducing)
+    posterior, added = condition(kernel, theta, data, y_scale, chosen.size)
+    remarks = chosen.remarks(previous)
     if added > 1e-6:
         remarks.append(f"The covariance was close to singular: {added:.0e} of its diagonal was added to factorise it.")
     return dataclasses.replace(model, posterior=posterior, remarks=tuple(remarks))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vfpilco.common.text import printable, short
+from vfpilco.common.text import joined, printable, short
 from vfpilco.data.results import TrialResult
 from vfpilco.data.risk import percent
 from vfpilco.report.source import Source
@@ -138,7 +138,7 @@ def _model(source: Source, policies: list[TrialResult]) -> list[str]:
         f"{amount(error, position.unit)} in {position.name}"
         for error, position in zip(one[:MOST_POSITIONS], names, strict=False)
     ]
-    sentences = [f"One sample ahead, the model's error on trial {trial}, which it had not seen, was {_list(parts)}."]
+    sentences = [f"One sample ahead, the model's error on trial {trial}, which it had not seen, was {joined(parts)}."]
     if len(known) > 1:
         ratio = float(np.median(known[0][2] / np.maximum(many, 1e-300)))
         sentences.append(f"Ten samples ahead, its errors were {_compared(ratio)} on trial {known[0][0]}.")
@@ -179,7 +179,7 @@ def _time(source: Source) -> list[str]:
     if not total:
         return []
     parts = [f"{duration(phases[phase])} {name}" for phase, name in PHASES.items() if phases.get(phase)]
-    return [f"The run took {duration(total)}: {_list(parts)}."]
+    return [f"The run took {duration(total)}: {joined(parts)}."]
 
 
 def _timing(source: Source) -> list[str]:
@@ -206,7 +206,3 @@ def amount(value: float, unit: str) -> str:
     if unit in ("m", "rad") and abs(value) < 0.1:
         return f"{1e3 * value:.2g} m{unit}"
     return f"{value:.2g} {unit}"
-
-
-def _list(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,9 +21,11 @@ from vfpilco.common.errors import UserError
 from vfpilco.data.watcher import Watcher
 from vfpilco.model.posterior import Posterior
 from vfpilco.policy.base import Params
+from vfpilco.rollout.choices import horizon_words, start_words
 from vfpilco.rollout.constraint import FIRST, GROWTH, MOST
 from vfpilco.rollout.convergence import WINDOW, converged, stalled
 from vfpilco.rollout.gradient import AdamState, Objective, Sampling, begin, gradient_steps
+from vfpilco.rollout.optimised import Optimised
 from vfpilco.rollout.optimiser_state import PATIENCE, Best, OptimiserState, Rival, mean
 from vfpilco.rollout.particles import Rollout, Simulator, simulate
 from vfpilco.rollout.race import DECAYS, SHARE, Runner, Start, others, race, shorter
@@ -42,26 +43,14 @@ EVALUATION = 1_000_001
 FRESH = Start("a new policy")
 
 
-class Optimised(NamedTuple):
-    """An optimised policy, and how it was found."""
+def race_steps(first: Phase) -> int:
+    """The gradient steps of every runner in a race, by the first phase."""
+    return int(SHARE * first.steps)
 
-    params: Params
-    expected_cost: float
-    """On fresh particles."""
-    costs: Float[np.ndarray, "steps"]
-    """The cost at every gradient step."""
-    start: Start
-    """The policy it was optimised from."""
-    decay: float
-    """The gradient decay it was optimised with."""
-    weight: float = FIRST
-    """The weight of the safe ranges at the end."""
 
-    @property
-    def chosen(self) -> str:
-        """Start and gradient decay, in words."""
-        ahead = "to the end of the trial" if self.decay == 1 else f"about {round(1 / (1 - self.decay))} samples ahead"
-        return f"gradients look {ahead}, and the optimisation starts from {self.start.name}, as a race found"
+def can_race(settings: OptimiserSettings, succeeded: bool = False) -> bool:
+    """Whether there are enough steps for a race, and for another optimisation with a new policy."""
+    return race_steps(phases(settings, succeeded)[0]) >= FEWEST
 
 
 @dataclass(frozen=True)
@@ -197,10 +186,18 @@ class Optimisation:
         return converged(now.evaluations, -(-window // chunk), self.settings.tolerance)
 
     def result(self, now: OptimiserState, watch: Watcher | None = None) -> Optimised:
-        """The best policy so far, of two optimisations if there were two."""
-        found = Optimised(now.best.params, now.best.cost, now.costs, self.starts[now.origin], now.decay, now.weight)
-        if not now.rival.steps:
+        """The best policy so far, of two optimisations if there were two; `watch` is given at the end."""
+        best, steps = now.best, len(now.costs) - self._spent - now.rival.steps
+        start = self.starts[now.origin]
+        found = Optimised(best.params, best.cost, now.costs, start, now.decay, now.weight, best.step, steps)
+        if now.rival.steps:
+            found = self._better(found, now, watch)
+        if watch is None or found.params is not best.params:
             return found
+        return found._replace(last_cost=mean(self.evaluate(now.adam.params, now.weight)))
+
+    def _better(self, found: Optimised, now: OptimiserState, watch: Watcher | None) -> Optimised:
+        """The better one of two optimisations' policies: the present one has `found` this one."""
         rival, before = now.rival, mean(self.evaluate(now.rival.best.params, now.weight))
         better = now.best.cost < before
         if watch is not None:
@@ -211,7 +208,12 @@ class Optimisation:
         if better:
             return found
         return found._replace(
-            params=rival.best.params, expected_cost=before, start=self.starts[rival.origin], decay=rival.decay
+            params=rival.best.params,
+            expected_cost=before,
+            start=self.starts[rival.origin],
+            decay=rival.decay,
+            step=rival.best.step,
+            steps=rival.steps,
         )
 
     def _objective(self, now: OptimiserState) -> Objective:
@@ -235,17 +237,13 @@ class Optimisation:
 
     @property
     def _can_race(self) -> bool:
-        """Whether there are enough steps for a race."""
-        return self._race_steps >= FEWEST
-
-    @property
-    def _race_steps(self) -> int:
-        return int(SHARE * phases(self.settings, self.succeeded)[0].steps)
+        return can_race(self.settings, self.succeeded)
 
     def _raced(self, beginnings: list[OptimiserState], watch: Watcher) -> OptimiserState:
         """The winner of a race between gradient decays, from the best known policy or from a new one.
 
-        All decays take part, beside a rival only those that are unlike its own.
+        All decays take part, beside a rival only those that are unlike its own. With too few steps for a race it is
+        the first of them, whose gradients look furthest ahead.
         """
         given, rival = self.settings.gradient_decay, beginnings[0].rival
         decays = (given,) if given else others(rival.decay) if rival.steps else DECAYS
@@ -253,16 +251,21 @@ class Optimisation:
         known = sorted((state for state in beginnings if np.isfinite(state.best.cost)), key=lambda s: s.best.cost)
         state = (known or beginnings)[0]
         runners = [Runner(self.starts[state.origin], decay, state._replace(decay=decay)) for decay in decays]
+        ran: list[Runner] = []
 
         def run(runner: Runner) -> Runner:
-            state = self._continued(runner.state, self._objective(runner.state), first, self._race_steps, Watcher())
-            if state is None:
-                return runner
-            watch.step(0, self.settings.steps, float(state.costs[-10:].mean()))
-            return runner._replace(state=state, cost=mean(self.evaluate(state.adam.params, state.weight)))
+            state = self._continued(runner.state, self._objective(runner.state), first, race_steps(first), Watcher())
+            if state is not None:
+                watch.step(0, self.settings.steps, float(state.costs[-10:].mean()))
+                runner = runner._replace(state=state, cost=mean(self.evaluate(state.adam.params, state.weight)))
+            ran.append(runner)
+            return runner
 
-        winner = race(runners, run).state if self._can_race else runners[0].state
-        return winner._replace(evaluations=winner.best.costs[None])
+        winner = race(runners, run) if self._can_race else runners[0]
+        if not given:
+            where = start_words(winner.start.name, {self.starts[s.origin].name: s.best.cost for s in known})
+            watch.note(f"{horizon_words(winner, ran, self.settings.steps, again=rival.steps > 0)} {where}")
+        return winner.state._replace(evaluations=winner.state.best.costs[None])
 
     @property
     def _sampling(self) -> Sampling:
@@ -291,7 +294,7 @@ class Optimisation:
         """Evaluate the policy of a chunk, keep it if it is the best, and return to the best one after a collapse."""
         params = jax.tree.map(np.asarray, now.adam.params)
         costs = self.evaluate(params, now.weight)
-        best = now.best.after(params, costs)
+        best = now.best.after(params, costs, len(now.costs) - self._spent - now.rival.steps)
         if best.worse < PATIENCE:
             return now._replace(best=best, evaluations=np.concatenate([now.evaluations, best.costs[None]]))
         settings = self.settings

@@ -24,16 +24,18 @@ class Best(NamedTuple):
     """The cost of every particle."""
     worse: int = 0
     """Evaluations since then, in a row, with a cost far above it."""
+    step: int = 0
+    """After how many gradient steps of the optimisation it was found."""
 
     @property
     def cost(self) -> float:
         """The expected cost; infinite if it was never finite."""
         return mean(self.costs)
 
-    def after(self, params: Params, costs: Float[np.ndarray, "M"]) -> Best:
-        """The best one after another evaluation."""
+    def after(self, params: Params, costs: Float[np.ndarray, "M"], step: int = 0) -> Best:
+        """The best one after another evaluation, at that gradient step."""
         if mean(costs) <= self.cost:
-            return Best(params, costs)
+            return Best(params, costs, step=step)
         return self._replace(worse=self.worse + 1 if mean(costs) > COLLAPSE * self.cost else 0)
 
 
@@ -95,7 +97,7 @@ class OptimiserState(NamedTuple):
         numbers = {
             name: int(getattr(raw, name)) for name in ("attempt", "redraw", "phase", "begun", "halvings", "origin")
         }
-        best, rival = (one._replace(worse=int(one.worse)) for one in (raw.best, raw.rival.best))
+        best, rival = (one._replace(worse=int(one.worse), step=int(one.step)) for one in (raw.best, raw.rival.best))
         return raw._replace(
             adam=replicate(adam, shards),
             best=best,

@@ -3,7 +3,8 @@
 Where an optimisation should start, and how far ahead its gradients should look, depends on the machine, on the policy
 and on how good the model is. Far-sighted gradients are exact, but on an unstable machine noise dominates them;
 short-sighted ones are reliable, but see no reason to swing back first. So a few are tried: every runner makes the same
-number of steps, and the better half continues, until one is left.
+number of steps, and the better half continues, until one is left. With few gradient steps there is no race; gradients
+then look as far ahead as the first of the choices.
 """
 
 from __future__ import annotations

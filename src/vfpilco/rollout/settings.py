@@ -41,7 +41,7 @@ class OptimiserSettings:
     """What is dropped is drawn once for a complete rollout, or again at every time step."""
     gradient_decay: float = 0.0
     """Factor on the gradient per sample that it is propagated back; below 1, costs far ahead count less (not exact); 0:
-    the best of several, found by a race of short optimisations."""
+    the best of several, found by a race of short optimisations; 0.98 if there are too few steps for one."""
     clip: float = 3.0
     """Gradients longer than this many times their running mean length are shortened to that; 0: never."""
     input_penalty: float = 0.0

@@ -11,7 +11,7 @@ from vfpilco.data.results import CostBand, Explanation, Forecast, ModelReport, P
 from vfpilco.data.trial import Trial
 from vfpilco.model import diagnostics
 from vfpilco.model.dynamics import Dynamics, TrainingSet
-from vfpilco.model.inducing import MOST_ERROR, MOST_NATS
+from vfpilco.model.inducing import MOST_ERROR, MOST_NATS, SIZES, size_of
 from vfpilco.model.model import Model
 from vfpilco.rollout.particles import Rollout
 from vfpilco.rollout.risk import risk_of, within
@@ -55,11 +55,13 @@ def compare(
     dynamics: Dynamics,
     data: TrainingSet,
     note: Callable[[str], None] | None = None,
+    *,
+    chosen: bool = False,
 ) -> Comparison:
     """Compare a trial with the particles that predicted it.
 
-    `data` is what the model was learned from. `note` is called if the number of inducing points, given by hand, is too
-    small; None: the next model chooses a larger one itself.
+    `data` is what the model was learned from. `note` is called if there are too few inducing points. `chosen` says that
+    their number was not given by hand: then the next model chooses a larger one itself, unless it is the largest.
     """
     errors = diagnostics.errors(model, dynamics, executed)
     report = ModelReport(
@@ -68,7 +70,7 @@ def compare(
         lengthscales=[finite(joint) for joint in model.lengthscales],
         one_step_error=finite(errors.one_step),
         multi_step_error=finite(errors.multi_step),
-        posterior=posterior_report(model, data, dynamics.training_set(executed), note),
+        posterior=posterior_report(model, data, dynamics.training_set(executed), note, chosen=chosen),
     )
     expected = forecast(task, predicted)
     likely, extreme = within(expected.risk, executed.evaluated, executed.u, task.machine.sampling_time)
@@ -120,9 +122,9 @@ def cost_band(predicted: Rollout) -> CostBand:
 
 
 def posterior_report(
-    model: Model, data: TrainingSet, test: TrainingSet, note: Callable[[str], None] | None
+    model: Model, data: TrainingSet, test: TrainingSet, note: Callable[[str], None] | None, *, chosen: bool = False
 ) -> PosteriorReport:
-    """Exact or projected, and what the projection loses on the trial just executed."""
+    """Exact or projected, and what the projection loses on the trial just executed; a note if that is too much."""
     if model.exact:
         return PosteriorReport("exact", model.points)
     loss = diagnostics.projection_loss(model, data, test)
@@ -131,12 +133,15 @@ def posterior_report(
         worse.append(f"{max(loss.error):.1%} in one-step error")
     if max(loss.log_density) > MOST_NATS:
         worse.append(f"{max(loss.log_density):.3f} nats per sample")
-    if worse and note is not None:
-        note(
-            f"The projected GP posterior is worse than the exact one by {' and '.join(worse)}: if policies fail, leave "
-            "out --inducing or raise it."
-        )
     _, inducing, directions = model.posterior.w.shape
+    too_few = f"The projected GP posterior is worse than the exact one by {' and '.join(worse)}"
+    if worse and note is not None and not chosen:
+        note(f"{too_few}: if policies fail, leave out --inducing or raise it.")
+    elif worse and note is not None and size_of(model) == SIZES[-1]:
+        note(
+            f"{too_few}, although its inducing points are the most that are chosen: if policies fail, give more, "
+            f"such as --inducing {2 * SIZES[-1]}."
+        )
     return PosteriorReport(
         "projected", model.points, inducing, directions, loss.error.tolist(), loss.log_density.tolist()
     )

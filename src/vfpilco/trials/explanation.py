@@ -107,7 +107,9 @@ def _inside(evaluated: Evaluated, expected: Forecast) -> tuple[Cause, str]:
     )
 
 
-def outlook(cause: Cause, samples: int, *, success: bool, stuck: bool, shares: tuple[float, float]) -> str:
+def outlook(
+    cause: Cause, samples: int, *, success: bool, stuck: bool, shares: tuple[float, float], pushes: bool = False
+) -> str:
     """What the next trial changes.
 
     Args:
@@ -116,11 +118,14 @@ def outlook(cause: Cause, samples: int, *, success: bool, stuck: bool, shares: t
         success: Whether it succeeded.
         stuck: Whether there is no success yet, and this trial was hardly better than those before.
         shares: The share of the input limits that this trial could use, and the next one can.
+        pushes: Whether there is no success yet, and the policy always pushes to the same side.
     """
     if success:
         change = "refines this policy in a short optimisation"
     elif stuck:
         change = "tries a new policy, too, unless this one is expected to become much better"
+    elif pushes:
+        change = "tries a new policy, too, unless this one is expected to become clearly better"
     elif cause == "policy":
         change = "optimises this policy further"
     else:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from vfpilco.common.text import count
+from vfpilco.data.risk import percent
 from vfpilco.data.trial import Trial
 from vfpilco.policy.limits import InputLimits
 from vfpilco.tasks.exploration import Feedback
@@ -26,6 +28,9 @@ SMALLER, LEAST = 0.7, 0.2
 """By how much inputs are smaller after every exploration that was cut short, and the least share of them."""
 ENOUGH, MOST = 0.5, 10
 """The explorations hold enough data when they are together this fraction of a complete trial; at most so many."""
+
+FULL = 0.99
+"""Inputs that reached this share are said to have had their full size."""
 
 Controller = Callable[[np.ndarray], np.ndarray]
 
@@ -88,3 +93,46 @@ def enough(task: Task, explored: Sequence[Trial]) -> bool:
     if len(explored) < task.explorations:
         return False
     return len(explored) >= MOST or sum(trial.steps for trial in explored) >= ENOUGH * task.horizon
+
+
+def what_follows(task: Task, explored: Sequence[Trial]) -> str:
+    """What follows the last exploration, which was short: the end of a sentence that says so."""
+    if not enough(task, explored):
+        share = percent(cautious_share(task, explored))
+        return f": another one follows, with inputs of at most {share} of their full size"
+    if sum(trial.steps for trial in explored) >= ENOUGH * task.horizon:
+        return ", but all explorations together have enough to learn from"
+    return (
+        f", and none follows, because {MOST} are the most: use smaller inputs (--gentle, --slew), or let trials end "
+        "later"
+    )
+
+
+def size_reached(task: Task, explored: Sequence[Trial], first: float = FIRST) -> float:
+    """The largest share of their full size that exploring inputs reached, found again from what was measured."""
+    if isinstance(task.exploration, Feedback):
+        return 1.0
+    sizes = []
+    for i, trial in enumerate(explored):
+        growing, size = Growing(np.zeros_like, task.machine, task.horizon, first), first
+        for q in trial.q[: trial.steps]:
+            growing(q)
+            size = max(size, growing.share)
+        sizes.append(size * cautious_share(task, explored[:i]))
+    return max(sizes)
+
+
+def explorations_words(task: Task, explored: Sequence[Trial], first: float = FIRST) -> list[str]:
+    """How many explorations there were and how large their inputs became, where that is not as the task says."""
+    number, samples, size = len(explored), sum(trial.steps for trial in explored), size_reached(task, explored, first)
+    said = []
+    if number > task.explorations:
+        why = "because the first were cut short" if samples >= ENOUGH * task.horizon else "the most"
+        held = f"together they have {count(samples, 'sample')}, a complete trial has {task.horizon}"
+        said.append(f"Chosen: {number} explorations, {why}; {held}.")
+    if size < FULL:
+        said.append(
+            f"Chosen: exploring inputs of up to {percent(size)} of their full size; they grow only while the machine "
+            "is calm."
+        )
+    return said

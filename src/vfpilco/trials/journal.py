@@ -19,6 +19,7 @@ from vfpilco.storage.runfolder import RunFolder
 from vfpilco.storage.scenes import SCENES, draw
 from vfpilco.storage.store import MODEL, Artifact, Store
 from vfpilco.trials.comparison import Comparison
+from vfpilco.trials.exploring import what_follows
 from vfpilco.trials.result import RunResult
 
 T = TypeVar("T")
@@ -61,18 +62,26 @@ class Journal:
         self.store.save(artifact, trial, value, self.watch.notes[before:])
         return value
 
-    def examined(self, executed: Trial) -> Trial:
-        """An execution, after notes on what a person would not expect of it."""
+    def examined(self, executed: Trial, *, exploring: bool = False) -> Trial:
+        """An execution, after notes on what a person would not expect of it.
+
+        `exploring` says that it is an exploration of the plant: these are repeated until there are enough data.
+        """
         unexpected = self.task.far_from_start(executed.q[0])
         if unexpected:
             self.watch.note(f"The trial started with {unexpected}: correct the task's start, or the machine's reset.")
         if executed.ended:
             self.watch.other.note(f"The trial ended after {executed.duration:.3g} s: {executed.ended}.")
         if executed.steps < SHORT * self.task.horizon and not executed.reached:
-            self.watch.note(
-                f"The trial has only {count(executed.steps, 'sample')} of {self.task.horizon}, too few to learn much: "
-                "if this happens again, use smaller inputs (--gentle, --slew), or let trials end later."
-            )
+            samples = f"{count(executed.steps, 'sample')} of {self.task.horizon}"
+            if exploring:
+                follows = what_follows(self.task, [*self.result.explored, executed])
+                self.watch.note(f"The exploration has only {samples}{follows}.")
+            else:
+                self.watch.note(
+                    f"The trial has only {samples}, too few to learn much: if this happens again, use smaller inputs "
+                    "(--gentle, --slew), or let trials end later."
+                )
         return executed
 
     def record(

@@ -12,6 +12,7 @@ from vfpilco.model.dynamics import Dynamics
 from vfpilco.recordings.stops import Stops, find_stops
 from vfpilco.state.window import VelocityFree
 from vfpilco.trials.choosing import choose_memory, with_jitter
+from vfpilco.trials.exploring import explorations_words
 from vfpilco.trials.plan import dynamics_of
 from vfpilco.trials.result import RunResult
 
@@ -73,8 +74,16 @@ class Knowledge:
     def remarks(self) -> tuple[str, ...]:
         """What was found before the first model, in a sentence each."""
         memory, stops = self._chosen_memory, self.stops
-        found = () if memory is None else (memory[1],)
+        found = (*self._explorations, *(() if memory is None else (memory[1],)))
         return found if stops is None else (*found, f"{stops.sentence(self.machine)}. Particles stop there, too.")
+
+    @property
+    def _explorations(self) -> list[str]:
+        """How many explorations there were and how large their inputs became, if there is something to say."""
+        explored = self.result.explored
+        if not self.open_loop or not explored:
+            return []
+        return explorations_words(self.result.task, explored, self.settings.limits.first_share)
 
     @property
     def _chosen_memory(self) -> tuple[VelocityFree, str] | None:

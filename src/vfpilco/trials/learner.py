@@ -10,7 +10,7 @@ import numpy as np
 
 from vfpilco.common import interrupts
 from vfpilco.data.failures import Interrupted, PlantError
-from vfpilco.data.results import Explanation, Forecast
+from vfpilco.data.results import Forecast
 from vfpilco.data.risk import Risk
 from vfpilco.data.trial import Trial
 from vfpilco.data.watcher import NoteKeeper, Watcher
@@ -22,7 +22,8 @@ from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.policy.preparation import policy_inputs, reference_errors
 from vfpilco.recordings.trials import faults
 from vfpilco.rollout.band import band_of
-from vfpilco.rollout.optimise import FRESH, Optimisation, Optimised
+from vfpilco.rollout.optimise import FRESH, Optimisation
+from vfpilco.rollout.optimised import Optimised
 from vfpilco.rollout.particles import Rollout, simulate
 from vfpilco.rollout.race import Start
 from vfpilco.storage.checkpoints import Checkpoints
@@ -43,7 +44,6 @@ from vfpilco.trials.choosing import (
 )
 from vfpilco.trials.comparison import compare, forecast
 from vfpilco.trials.execute import Conditions, Controller, execute, trimmed
-from vfpilco.trials.explanation import SURE, explain, outlook
 from vfpilco.trials.exploring import cautious_share, enough, explorer
 from vfpilco.trials.journal import Journal
 from vfpilco.trials.knowledge import Knowledge
@@ -51,8 +51,8 @@ from vfpilco.trials.max_risk import SHARES, allowed, next_attempt, reason, refus
 from vfpilco.trials.plan import Plan
 from vfpilco.trials.punctuality import Punctuality, timekeeper
 from vfpilco.trials.replay import difference
-from vfpilco.trials.residuals import unexplained
-from vfpilco.trials.result import RunResult, is_stuck
+from vfpilco.trials.result import RunResult
+from vfpilco.trials.review import review
 
 PREDICTING = 200
 """The most particles that predict a trial; else they are twice as many as in the optimisation. Each carries a function
@@ -169,8 +169,6 @@ class Learner:
                 found = first.result(now)
                 optimisation = next_attempt(first, now.attempt, found, self.policy_of(trial, SHARES[now.attempt]))
             found = optimisation.run(self.watch, now, checkpoints)
-            if not optimisation.attempt:
-                self.note_choices(found)
             for attempt in range(optimisation.attempt + 1, len(SHARES)):
                 risk = self.excessive_risk(trial, self.learned(optimisation, found), model)
                 if risk is None:
@@ -178,15 +176,12 @@ class Learner:
                 self.watch.note(reason(risk, self.settings.limits.max_risk, attempt))
                 optimisation = next_attempt(first, attempt, found, self.policy_of(trial, SHARES[attempt]))
                 found = optimisation.run(self.watch, None, checkpoints)
+        if found.chosen:
+            self.watch.note(found.chosen)
         learned = self.learned(optimisation, found)
         self.store.save_policy(trial, learned, found.costs, checkpoints.notes)
         self.store.remove_checkpoint()
         return learned
-
-    def note_choices(self, found: Optimised) -> None:
-        """Note what the optimisation chose, and why."""
-        if not self.settings.optimiser.gradient_decay:
-            self.watch.note(f"Chosen: {found.chosen}.")
 
     def optimisation(self, trial: int, model: Model) -> Optimisation:
         """The first optimisation of the policy for a trial."""
@@ -263,30 +258,14 @@ class Learner:
         """Record the execution of a policy, with what was predicted of it."""
         model = self.result.model
         assert model is not None
-        note = self.watch.note if self.settings.model.inducing else None
-        compared = compare(self.task, executed, predicted, model, self.dynamics, self.data(), note)
-        why = self.explanation(trial, executed, predicted, compared)
-        self.journal.record(executed, "policy", trial, dataclasses.replace(compared, explanation=why), predicted)
-
-    def explanation(self, trial: int, executed: Trial, predicted: Rollout, expected: Forecast) -> Explanation:
-        """Why a trial went as it did, and what the next one changes."""
-        done = self.task.evaluate(executed.evaluated, executed.reached)
-        band, earlier = band_of(predicted, self.dynamics.sensor, SURE), self.result.trials
-        found = explain(self.task.machine, executed, done, expected, band, earlier)
-        if trial > 1 and found.cause == "model" and not done.success and self.result.model is not None:
-            # The first policy goes where no trial has been, so its model is wrong whatever the machine is like.
-            doubt = unexplained(self.result.model, self.dynamics, executed, self.task.machine)
-            if doubt is not None:
-                self.watch.note(doubt)
-        limits = self.settings.limits
-        change = outlook(
-            found.cause,
-            executed.steps,
-            success=done.success,
-            stuck=is_stuck([*self.result.costs, done.cost], [*self.result.successes, done.success]),
-            shares=(limits.share(trial), limits.share(trial + 1)),
+        chosen = self.settings.model.inducing is None
+        compared = compare(
+            self.task, executed, predicted, model, self.dynamics, self.data(), self.watch.note, chosen=chosen
         )
-        return dataclasses.replace(found, next=change)
+        why, notes = review(self.result, trial, executed, predicted, compared, self.dynamics)
+        for note in notes:
+            self.watch.note(note)
+        self.journal.record(executed, "policy", trial, dataclasses.replace(compared, explanation=why), predicted)
 
     def ingest(self, trial: Trial) -> None:
         """Add a trial that was executed elsewhere."""
@@ -301,14 +280,15 @@ class Learner:
 
     def adopt(self, trial: Trial) -> None:
         """Record an execution that is in the store: by the policy that was asked for, or else an exploration."""
-        self.journal.examined(trial)
         asked = len(self.result.successes) + 1
         predicted, model = self.store.load(PREDICTION, asked), self.store.load(MODEL, asked)
         found = self.store.load_policy(asked)
         first = not self.result.trials  # whatever the folder holds, nothing was learned before it
         if first or predicted is None or model is None or found is None:
+            self.journal.examined(trial, exploring=self.plant is not None)
             self.journal.record(trial, "explore")
             return
+        self.journal.examined(trial)
         self.result.model, self.result.policy = model[0], found[0]
         problem = difference(found[0], trial, self.task.machine.limits)
         if problem:
@@ -359,7 +339,7 @@ class Learner:
         assert plant is not None
         finished = self.store.finished_trial(index, task, partial(trimmed, task))
         if finished is not None:
-            return self.journal.examined(finished)
+            return self.journal.examined(finished, exploring=trial == 0)
         seed = int(np.random.SeedSequence([self.plan.seed, 1_000_000 + index]).generate_state(1)[0])
         punctuality = timekeeper(task)
         self.watch.ready(trial)
@@ -378,7 +358,7 @@ class Learner:
             self.store.save_trial(index, executed, task, log)
         if punctuality is not None:
             self.store.add_timing(punctuality.timing(trial))
-        return self.journal.examined(executed)
+        return self.journal.examined(executed, exploring=trial == 0)
 
     def _save_sample_times(self, index: int, punctuality: Punctuality | None) -> None:
         if punctuality is not None:

@@ -16,7 +16,8 @@ from vfpilco.data.failures import TooRisky
 from vfpilco.data.risk import Risk, percent
 from vfpilco.policy.base import Policy
 from vfpilco.rollout.constraint import MOST
-from vfpilco.rollout.optimise import Optimisation, Optimised
+from vfpilco.rollout.optimise import Optimisation
+from vfpilco.rollout.optimised import Optimised
 from vfpilco.rollout.race import Start
 
 SHARES = (1.0, 1.0, 0.7, 0.5)
