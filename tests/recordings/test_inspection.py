@@ -138,6 +138,15 @@ def test_settings_from_recordings_are_keyword_arguments_of_learn(tmp_path):
     assert (settings.state, settings.sensor) == (vfpilco.VelocityFree(m_q=2, m_u=2), found.sensor)
 
 
+def test_settings_come_from_recordings_whose_columns_have_other_names(tmp_path):
+    _, q, u = cartpole(0, 1)
+    (tmp_path / "log.csv").write_text(trial_to_csv(q, u, H, ["x", "theta", "force"]))
+    task, renamed = vfpilco.task("cartpole"), {"p": "x", "alpha": "theta"}
+    assert settings_from([tmp_path / "log.csv"], task, renamed).m_q == 2
+    with pytest.raises(vfpilco.UserError, match="no columns called 'p' and 'alpha'"):
+        settings_from([tmp_path / "log.csv"], task)
+
+
 def test_settings_from_recordings_keep_the_timing_jitter_of_the_machine(tmp_path):
     _, q, u = furuta(1, 0)
     (tmp_path / "log.csv").write_text(trial_to_csv(q, u, H, ["arm", "pendulum", "voltage"]))
