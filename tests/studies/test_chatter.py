@@ -72,7 +72,9 @@ def test_the_table_compares_solved_runs_and_chatter():
 
 
 def test_without_runs_to_compare_with_there_is_no_p_value():
-    assert CHATTER.table(CHATTER, RECORDS[:3]).splitlines()[2] == "| cartpole | 0 of 0 | 3 of 3 |  | no success | 3 |  |"
+    assert (
+        CHATTER.table(CHATTER, RECORDS[:3]).splitlines()[2] == "| cartpole | 0 of 0 | 3 of 3 |  | no success | 3 |  |"
+    )
 
 
 def test_the_figure_is_drawn(tmp_path):

@@ -47,7 +47,15 @@ def _table(study: Study, records: list[RunRecord]) -> str:
         [name, *map(_solved, pair), _p_value(pair), *map(_chatter, pair), _ratio(pair)] for name, pair in pairs.items()
     ]
     together = [[record for pair in pairs.values() for record in pair[i]] for i in range(2)]
-    header = ["", "solved without", "solved with", "p (fewer with)", "chatter without [%]", "chatter with [%]", "with / without"]
+    header = [
+        "",
+        "solved without",
+        "solved with",
+        "p (fewer with)",
+        "chatter without [%]",
+        "chatter with [%]",
+        "with / without",
+    ]
     return markdown_table(header, [*rows, ["all", *map(_solved, together), _p_value(together), "", "", ""]])
 
 
