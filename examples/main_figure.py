@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vfpilco.common.axes import legend_above
 from vfpilco.common.plotting import new_figure, save
 from vfpilco.common.statistics import interval
 from vfpilco.studies import load
@@ -54,7 +55,7 @@ def draw(shown: list[Group], file: Path) -> None:
     axis.set_ylabel("success [%], 95 % interval")
     axis.set_ylim(-3, 103)
     axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(fontsize=8, frameon=False)
+    legend_above(axis, columns=4)
     save(figure, file, dpi=150)
 
 

@@ -17,9 +17,10 @@ import vfpilco
 from vfpilco.model.kernels.expression import to_text
 from vfpilco.policy.limits import InputLimits
 from vfpilco.rollout.settings import OptimiserSettings
+from vfpilco.tasks.task import Task
 from vfpilco.trials.choosing import KERNELS
 from vfpilco.trials.options import Options
-from vfpilco.trials.settings import ModelSettings
+from vfpilco.trials.settings import ModelSettings, Settings
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -27,7 +28,7 @@ PAGES = [page for page in sorted(DOCS.rglob("*.md")) if "_build" not in page.par
 FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
 SETTINGS = (DOCS / "reference/settings.md").read_text()
 CHOSEN = (DOCS / "theory/chosen.md").read_text()
-TASK = (DOCS / "howto/describe-a-task.md").read_text()
+TASK_GUIDE = (DOCS / "howto/describe-a-task.md").read_text()
 
 
 def python_blocks(text: str) -> list[str]:
@@ -65,6 +66,25 @@ def test_the_documented_model_is_the_default_model():
     model, rows = ModelSettings(), documented()
     assert (model.kernel, model.inducing) == (None, None)
     assert (rows["kernel"], rows["inducing"]) == ("auto", "chosen")
+
+
+def called_default(text: str) -> list[tuple[str, str]]:
+    """The settings that a page calls default, with their values: in comments of code, and in sentences."""
+    commented = re.findall(r"^ *(\w+)=.*,  # default: (.+)$", text, flags=re.M)
+    said = re.findall(r"\b(trials|steps|particles|basis functions) \(default: (\d+)\)", text)
+    return [*commented, *((name.replace(" ", "_"), value) for name, value in said)]
+
+
+def test_what_a_page_calls_default_is_the_default():
+    defaults = {f.name: f.default for f in dataclasses.fields(Options)} | Settings().flat()
+    defaults["trials"] = Task.__dataclass_fields__["trials"].default
+    found = [(page.name, *each) for page in PAGES for each in called_default(page.read_text())]
+    assert len(found) >= 8
+    for page, name, value in found:
+        assert value in (str(defaults[name]), str(defaults[name]).replace("basis_functions=", "")), (page, name)
+    for page in PAGES:  # no other way of saying it; results have the defaults of their time
+        text = re.sub(r"\(default: \d+\)|# default: ", "", page.read_text())
+        assert "results" in page.parts or not re.search(r"\bdefault:? \d", text), page
 
 
 def test_the_documented_constants_of_choices_are_those_of_the_code():
@@ -128,8 +148,9 @@ def test_every_public_name_is_in_the_api_reference():
     text = "\n".join(page.read_text() for page in (DOCS / "api").glob("*.md"))
     shown = re.findall(r"auto(?:class|function|exception):: ([\w.]+)", text)
     assert len(shown) == len(set(shown))
-    for name in vfpilco.__all__:
-        thing = getattr(vfpilco, name)
+    things = {name: getattr(vfpilco, name) for name in vfpilco.__all__}
+    things |= {name: getattr(importlib.import_module(module), name) for name, module in vfpilco.ELSEWHERE.items()}
+    for name, thing in things.items():
         assert any(_place(path) is thing for path in shown), name
 
 
@@ -165,7 +186,7 @@ def test_what_is_included_from_other_files_exists():
 
 @pytest.mark.long
 def test_the_task_of_the_guide_is_learned_without_changes(tmp_path):
-    (tmp_path / "pendulum.py").write_text(python_blocks(TASK)[0])
+    (tmp_path / "pendulum.py").write_text(python_blocks(TASK_GUIDE)[0])
     command = [sys.executable, "pendulum.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=1200, check=True)
     assert "success_rate=1.0" in done.stdout

@@ -12,7 +12,10 @@ import pytest
 
 import vfpilco
 
-PUBLIC = {name: getattr(vfpilco, name) for name in vfpilco.__all__ if callable(getattr(vfpilco, name))}
+HERE = {name: getattr(vfpilco, name) for name in vfpilco.__all__ if callable(getattr(vfpilco, name))}
+EXTENDING = {name: getattr(importlib.import_module(module), name) for name, module in vfpilco.ELSEWHERE.items()}
+PUBLIC = {**HERE, **EXTENDING}
+"""What is imported from the package, and what one subclasses, from its module."""
 MODULES = sorted({thing.__module__ for thing in PUBLIC.values() if thing.__module__.startswith("vfpilco.")})
 
 

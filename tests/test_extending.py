@@ -10,6 +10,8 @@ from folders import SIZE_FLAGS, SIZES
 import vfpilco
 from vfpilco.cli.main import main
 from vfpilco.exports import check as checking
+from vfpilco.policy.base import BoundPolicy
+from vfpilco.state.base import Signals
 from vfpilco.storage.runfolder import RunFolder
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "extending"
@@ -72,7 +74,7 @@ def test_a_policy_file_that_names_a_class_of_its_own_needs_the_task_file(run):
 
 
 @dataclasses.dataclass(frozen=True)
-class Bang(vfpilco.BoundPolicy):
+class Bang(BoundPolicy):
     """A policy without `layers`."""
 
     def init(self, key):
@@ -94,7 +96,7 @@ def test_what_cannot_be_exported_is_refused_in_one_sentence():
     with pytest.raises(vfpilco.UserError, match="A policy of class Bang cannot be exported"):
         Bang().layers({})
     with pytest.raises(vfpilco.UserError, match="A policy on a state of class Odd cannot be exported"):
-        Odd().bind(vfpilco.Signals((False,), 1)).exported_memory()
+        Odd().bind(Signals((False,), 1)).exported_memory()
 
 
 def test_an_example_learns_on_the_command_line(tmp_path):

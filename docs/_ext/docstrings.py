@@ -6,6 +6,7 @@ positions …" as an attribute of the type "Position memory".
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -25,10 +26,18 @@ def before(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: l
         _attributes[name] = [] if field else list(lines)
     elif what in ("class", "function", "exception"):
         _without_fields(lines)
-        public = next((each for each in vfpilco.__all__ if getattr(vfpilco, each) is thing), None)
-        if public is not None:
+        place = _place(thing)
+        if place:
             end = lines.index("") if "" in lines else len(lines)
-            lines[end:end] = ["", f"Import it as ``vfpilco.{public}``.", ""]
+            lines[end:end] = ["", f"Import it {place}.", ""]
+
+
+def _place(thing: Any) -> str:
+    """Where a user imports a class or function from; empty if users do not."""
+    public = next((f"as ``vfpilco.{name}``" for name in vfpilco.__all__ if getattr(vfpilco, name) is thing), "")
+    module = vfpilco.ELSEWHERE.get(getattr(thing, "__name__", ""), "")
+    extending = module and getattr(importlib.import_module(module), thing.__name__) is thing
+    return public or (f"from ``{module}``" if extending else "")
 
 
 def _without_fields(lines: list[str]) -> None:

@@ -9,10 +9,11 @@ import numpy as np
 
 import vfpilco
 from vfpilco.machines.cartpole.plant import CartPole
+from vfpilco.tasks.sensors import Sensor
 
 
 @dataclass(frozen=True)
-class LaggingCamera(vfpilco.Sensor):
+class LaggingCamera(Sensor):
     """Measures the positions of the sample before, with noise."""
 
     std: tuple[float, ...]

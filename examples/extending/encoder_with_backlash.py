@@ -9,10 +9,11 @@ import numpy as np
 
 import vfpilco
 from vfpilco.machines.cartpole.plant import CartPole
+from vfpilco.tasks.sensors import Sensor
 
 
 @dataclass(frozen=True)
-class BacklashEncoder(vfpilco.Sensor):
+class BacklashEncoder(Sensor):
     """The encoder follows the shaft only when the gap of the gear is used up; it is quantised as well."""
 
     gap: tuple[float, ...]

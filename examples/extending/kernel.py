@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import vfpilco
+from vfpilco.model.kernels import ScaledKernel
 
 
 @dataclass(frozen=True)
-class Matern(vfpilco.ScaledKernel):
+class Matern(ScaledKernel):
     """k(x, z) = λ² (1 + r + r²/3) exp(-r) with r² = 5 Σ_d (x_d - z_d)² / ℓ_d².
 
     Lengthscales, signal and their hyperprior come from `ScaledKernel`, derivatives from automatic differentiation.

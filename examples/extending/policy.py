@@ -9,12 +9,12 @@ import jax
 import numpy as np
 
 import vfpilco
-from vfpilco.policy.base import squash
+from vfpilco.policy.base import BoundPolicy, squash
 from vfpilco.policy.layers import Dense
 
 
 @dataclass(frozen=True)
-class LinearFeedback(vfpilco.BoundPolicy):
+class LinearFeedback(BoundPolicy):
     """u = u_max tanh(K x* / u_max), x* in the units that the exploration gave."""
 
     def init(self, key):

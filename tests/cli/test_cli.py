@@ -134,6 +134,7 @@ def test_bad_settings_are_refused_and_nothing_is_written(capsys, tmp_path, flags
         (["learn", "cartpole", "--kernel", "se *"], "cannot be parsed"),
         (["learn", "cartpole", "--seed", "9" * 30], "seed must be an integer of at most"),
         (["learn", "cartpole", "--out", "/proc/x", "--trials", "1"], "/proc/x cannot be used"),
+        (["learn", "cartpole", "--columns", "p=x"], "name these with --inspected"),
         (["evaluate"], "Missing from vfpilco evaluate: RUN"),
         (["tasks", "x"], "Unrecognized options: x"),
     ],

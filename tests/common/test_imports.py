@@ -73,6 +73,13 @@ def test_every_public_name_can_be_imported_and_is_documented(name):
     assert not name.startswith("_")
 
 
+def test_names_that_were_public_lead_to_their_modules():
+    assert not set(vfpilco.ELSEWHERE) & set(vfpilco.__all__)
+    for name, module in vfpilco.ELSEWHERE.items():
+        with pytest.warns(DeprecationWarning, match=f"Import {name} from {module}, not from vfpilco"):
+            assert getattr(vfpilco, name).__name__ == name
+
+
 def test_public_names_are_listed_and_others_are_unknown():
     assert set(vfpilco.__all__) <= set(dir(vfpilco))
     assert len(set(vfpilco.__all__)) == len(vfpilco.__all__)

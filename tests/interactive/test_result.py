@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ from folders import TINY
 import vfpilco
 from vfpilco.interactive import learn as module
 from vfpilco.interactive.notebook import NotebookDisplay
+from vfpilco.report.figures import policy_figure
+from vfpilco.report.picture import trial_figure
 from vfpilco.storage.runfolder import RunFolder
 
 SAMPLE = Path(__file__).parent.parent / "samples" / "run-format4"
@@ -90,6 +93,21 @@ def test_everything_can_be_plotted(sample):
     assert len(sample.policy.plot().axes) == 3  # two positions and a colour bar
     assert len(sample.model.plot().axes) == 2
     assert sample.model.plot()._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_machine_with_a_safe_range_shows_it_in_every_plot(sample):
+    cart, pole = sample.task.machine.positions
+    rail = dataclasses.replace(cart, safe=(float(sample.trials[-1].q[:, 0].min()), 99.0))
+    task = dataclasses.replace(
+        sample.task, machine=dataclasses.replace(sample.task.machine, positions=(rail, pole)), target=(0.0, np.pi)
+    )
+    trial = trial_figure(task, sample.trials[-1], sample.rows[-1], sample.predicted(len(sample.rows) - 1))
+    policy = policy_figure(sample.policy, sample.trials[-1], (rail, pole), task.machine.inputs, task.targets)
+    shown = {axis.get_ylabel(): axis.get_legend_handles_labels()[1] for axis in trial.axes}
+    mapped = {axis.get_xlabel(): axis.get_legend_handles_labels()[1] for axis in policy.axes}
+    for labels in (shown, mapped):
+        assert {"target", "safe range"} <= set(labels["p [m]"])
+        assert not any("safe" in label for label in labels["alpha [rad]"])
 
 
 def test_plots_leave_the_display_of_the_program_alone(sample):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from vfpilco.common.text import count, readable, seconds
 from vfpilco.machines.cartpole.plant import CartPole
 from vfpilco.machines.furuta.plant import Furuta
 from vfpilco.machines.furuta.task import ENCODERS
+from vfpilco.recordings import picture
 from vfpilco.recordings.channels import Channels
 from vfpilco.recordings.inspection import inspect, inspect_recordings
 from vfpilco.recordings.logs import read_recording
@@ -26,6 +28,8 @@ from vfpilco.trials.plan import Plan
 
 STEP = 2 * np.pi / 4096
 H = 1 / 30
+RAIL = Path(__file__).parents[2] / "examples/safety/cartpole_on_a_rail.py"
+"""A task with a target and a safe range."""
 
 
 def drive(plant, u: np.ndarray, delay: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -136,6 +140,15 @@ def test_settings_from_recordings_are_keyword_arguments_of_learn(tmp_path):
     assert found.keywords() == {"m_q": 2, "m_u": 2, "sensor": found.sensor}
     settings = vfpilco.Settings().replace(**found.keywords())
     assert (settings.state, settings.sensor) == (vfpilco.VelocityFree(m_q=2, m_u=2), found.sensor)
+
+
+def test_settings_come_from_recordings_whose_columns_have_other_names(tmp_path):
+    _, q, u = cartpole(0, 1)
+    (tmp_path / "log.csv").write_text(trial_to_csv(q, u, H, ["x", "theta", "force"]))
+    task, renamed = vfpilco.task("cartpole"), {"p": "x", "alpha": "theta"}
+    assert settings_from([tmp_path / "log.csv"], task, renamed).m_q == 2
+    with pytest.raises(vfpilco.UserError, match="no columns called 'p' and 'alpha'"):
+        settings_from([tmp_path / "log.csv"], task)
 
 
 def test_settings_from_recordings_keep_the_timing_jitter_of_the_machine(tmp_path):
@@ -280,6 +293,23 @@ def test_inspect_prints_json_and_draws(files, capsys, tmp_path):
     assert printed["suggested"]["sensor"].startswith("GaussianNoise((")
     assert [file["findings"] for file in printed["files"]] == [[], []]
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_shows_target_safe_range_and_limits_and_no_legend_covers_data(files, monkeypatch, tmp_path):
+    figures = []
+    monkeypatch.setattr(picture, "save", lambda figure, file, dpi: figures.append(figure))
+    argv = [str(files / "0.csv"), "--task", str(RAIL), "--out", str(tmp_path / "a.png")]
+    assert main(["inspect", *argv]) == 0
+    (figure,) = figures
+    shown = {axis.get_ylabel(): axis.get_legend_handles_labels()[1] for axis in figure.axes}
+    assert {"measured", "target"} <= set(shown["p [m]"])
+    assert any("safe range" in label for label in shown["p [m]"])
+    assert "limit" in shown["force [N]"]
+    figure.draw_without_rendering()
+    legends = [axis for axis in figure.axes if axis.get_legend() is not None]
+    assert len(legends) >= 3
+    for axis in legends:
+        assert axis.get_legend().get_window_extent().y0 >= axis.get_window_extent().y1
 
 
 def test_inspect_prints_what_it_guessed_and_what_it_found(files, capsys):

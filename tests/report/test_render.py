@@ -1,6 +1,7 @@
 """Films, figures and everything else that is made from a run beside its page."""
 
 import base64
+import io
 import json
 import sys
 from pathlib import Path
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 from folders import TINY_FLAGS, learn
 from PIL import Image
+from rich.console import Console
 
-from vfpilco.cli import outputs
+from vfpilco.cli import display, outputs
+from vfpilco.cli.display import FilmProgress
 from vfpilco.cli.main import main
 from vfpilco.common.thinning import thinned
 from vfpilco.data.trial import Trial
@@ -51,6 +54,30 @@ def test_a_film_has_every_moment_and_a_picture_is_one(run, tmp_path):
     with Image.open(still) as image:
         assert image.size[0] == 1260
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.gif", "a.png"]
+
+
+def test_the_clock_of_a_film_shows_the_time_of_the_sample(run, task):
+    film = movie.film_of_run(Source(RunFolder(run), task), 1)
+    shown = []
+    for sample in (0, 45, film.samples - 1):
+        film.show(sample)
+        shown.append(film.clock.get_text())
+    movie.close(film.figure)
+    assert shown == ["0.00 s", "1.50 s", "3.00 s"]
+
+
+def test_the_bar_of_a_film_counts_frames_where_someone_can_see_it(monkeypatch):
+    screen = io.StringIO()
+    monkeypatch.setattr(display, "Console", lambda **_: Console(file=screen, force_terminal=True, width=80))
+    with FilmProgress() as drawn:
+        drawn(3, 12)
+        drawn(12, 12)
+    assert "drawing" in screen.getvalue()
+    assert "12 of 12 frames" in screen.getvalue()
+    before = screen.getvalue()
+    with FilmProgress(quiet=True) as drawn:
+        drawn(1, 2)
+    assert screen.getvalue() == before
 
 
 def test_what_cannot_be_rendered_is_reported(run, tmp_path, capsys, monkeypatch):

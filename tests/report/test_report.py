@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -67,6 +68,27 @@ def test_targets_limits_and_the_step_response_are_shown(run, browser):
     assert ["p", "alpha"] in [names[1:] for names in browser.value(tables)]
     heads = browser.value("[...document.querySelectorAll('#learning th')].map(c => c.textContent)")
     assert "predicted success" in heads
+
+
+def test_safe_ranges_are_shown_in_every_chart_of_a_position(run, browser, tmp_path):
+    folder = RunFolder(shutil.copytree(run, tmp_path / "run"))
+    header, lowest = folder.header(), float(folder.trial(1, 2).q[:, 0].min())
+    cart, pole = header.task.positions
+    positions = (dataclasses.replace(cart, safe=(lowest, 99.0)), dataclasses.replace(pole, safe=(-np.inf, 999.0)))
+    folder.write_header(dataclasses.replace(header, task=dataclasses.replace(header.task, positions=positions)))
+    assert main(["report", str(folder.path)]) == 0
+    browser.open(folder.path / "report.html")
+    browser.wait("document.querySelectorAll('#trials .chart svg').length === 5")  # with those of the risk
+    browser.wait("document.querySelectorAll('#policy .chart svg').length === 2")
+    count = "[...document.querySelectorAll('#%s .chart')].map(c => c.querySelectorAll('line.%s').length)"
+    assert browser.value(count % ("trials", "limit"))[:3] == [2, 1, 2]  # what is far away is clipped
+    assert browser.value(count % ("policy", "limit")) == [1, 0]
+    assert browser.value(count % ("policy", "target"))[0] == 1
+    names = browser.value("[...document.querySelectorAll('#policy .name')].map(n => n.textContent)")
+    assert any(re.fullmatch(r"p \[m\], safe from \S+ to 99", name) for name in names)
+    legend = browser.value("document.querySelector('#policy .legend').textContent")
+    assert all(word in legend for word in ("target", "safe range"))
+    assert browser.errors() == []
 
 
 def test_the_timing_of_samples_is_shown_if_they_were_timed(run, browser, tmp_path):
@@ -153,6 +175,20 @@ def test_it_fits_the_screen_in_light_and_dark(run, browser, size):
     assert light > 240
     assert dark < 40
     assert browser.errors() == []
+
+
+def test_predictions_are_seen_on_a_dark_page(run, browser):
+    contrast = "parseFloat(getComputedStyle(document.querySelector('#learning .bar line')).opacity)"
+    colour = "getComputedStyle(document.querySelector('#learning .bar line')).stroke"
+    shown = []
+    for dark in (False, True):
+        browser.open(run / "report.html", dark=dark)
+        browser.wait("document.querySelector('#learning .bar line') !== null")
+        red, green, blue = (int(part) for part in re.findall(r"\d+", browser.value(colour))[:3])
+        paper = 11 if dark else 255
+        shown.append(abs((red + green + blue) / 3 - paper) * browser.value(contrast))
+    assert min(shown) > 30
+    assert shown[1] > shown[0]  # thin bars on black need more
 
 
 def test_on_paper_there_are_no_controls(run, browser):

@@ -65,10 +65,16 @@ def test_chatter_counts_in_runs_that_end_with_a_success():
 
 def test_the_table_compares_solved_runs_and_chatter():
     assert CHATTER.table(CHATTER, RECORDS).splitlines()[2:] == [
-        "| cartpole | 1 of 1 | 3 of 3 | 30 | 3 | 0.10 |",
-        "| helicopter | 1 of 1 | 0 of 1 | 10 | no success |  |",
-        "| all | 2 of 2 | 3 of 4 |  |  |  |",
+        "| cartpole | 1 of 1 | 3 of 3 | 1.00 | 30 | 3 | 0.10 |",
+        "| helicopter | 1 of 1 | 0 of 1 | 0.50 | 10 | no success |  |",
+        "| all | 2 of 2 | 3 of 4 | 0.67 |  |  |  |",
     ]
+
+
+def test_without_runs_to_compare_with_there_is_no_p_value():
+    assert (
+        CHATTER.table(CHATTER, RECORDS[:3]).splitlines()[2] == "| cartpole | 0 of 0 | 3 of 3 |  | no success | 3 |  |"
+    )
 
 
 def test_the_figure_is_drawn(tmp_path):

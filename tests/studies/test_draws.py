@@ -12,6 +12,7 @@ import pytest
 import vfpilco
 from vfpilco.cli.main import main
 from vfpilco.common.errors import UserError
+from vfpilco.model.noise import WhiteNoise
 from vfpilco.rollout.draws import Independent
 from vfpilco.studies.draws import WAYS, DrawsRecord, Persistent, compare_draws, table_of
 from vfpilco.studies.records import read_lines
@@ -24,7 +25,7 @@ def runs(tmp_path_factory) -> Path:
     """A folder with a tiny run."""
     folder = tmp_path_factory.mktemp("runs")
     small = {"trials": 1, "steps": 2, "particles": 100, "basis_functions": 5, "kernel": vfpilco.SE(), "inducing": 32}
-    learn("cartpole", seed=100, out=folder / "study" / "a", m_q=2, m_u=1, noise=vfpilco.WhiteNoise(), **small)
+    learn("cartpole", seed=100, out=folder / "study" / "a", m_q=2, m_u=1, noise=WhiteNoise(), **small)
     return folder
 
 

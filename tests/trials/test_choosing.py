@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import vfpilco
+from vfpilco.model.noise import WhiteNoise
 from vfpilco.tasks.sensors import TimingJitter
 from vfpilco.trials.choosing import (
     KERNELS,
@@ -141,7 +142,7 @@ def test_a_jitter_is_not_looked_for_where_one_is_declared_or_noise_is_white(task
     assert can_jitter(dynamics_of(Settings(), task.machine))
     declared = Settings(sensor=TimingJitter(task.machine.sensor, 0.02))
     assert not can_jitter(dynamics_of(declared, task.machine))
-    assert not can_jitter(dynamics_of(Settings().replace(noise=vfpilco.WhiteNoise()), task.machine))
+    assert not can_jitter(dynamics_of(Settings().replace(noise=WhiteNoise()), task.machine))
 
 
 @pytest.mark.parametrize("late", [0, 1, 2])

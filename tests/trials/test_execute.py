@@ -10,8 +10,9 @@ from folders import SIZES
 from variants import variant
 
 import vfpilco
-from vfpilco import FullState, RealTime
+from vfpilco import RealTime
 from vfpilco.machines.cartpole.plant import CartPole
+from vfpilco.state.filtered import FullState
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.storage.trialfile import read_log
 from vfpilco.trials.execute import connect, execute

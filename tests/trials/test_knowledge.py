@@ -12,6 +12,7 @@ import pytest
 import vfpilco
 from vfpilco.data.results import TrialResult
 from vfpilco.data.trial import Trial
+from vfpilco.state.filtered import Filtered
 from vfpilco.trials.knowledge import FAR, Knowledge
 from vfpilco.trials.plan import Plan
 from vfpilco.trials.result import RunResult
@@ -36,7 +37,7 @@ def exploration() -> Trial:
 def test_particles_stop_far_beyond_the_explorations(exploration):
     assert knowledge(exploration).reach == (FAR, 100 * FAR)  # 0.4 m at a scale of 1 m; 30 rad
     assert knowledge().reach is None
-    assert knowledge(exploration, state=vfpilco.Filtered()).reach is None
+    assert knowledge(exploration, state=Filtered()).reach is None
 
 
 def test_a_particle_out_of_reach_stays_there_and_has_no_gradient(exploration):

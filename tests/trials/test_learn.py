@@ -12,9 +12,10 @@ from folders import SIZES
 from variants import variant
 
 import vfpilco
-from vfpilco import MLP, RBF, SE, Linear, VelocityFree, ZeroMean
+from vfpilco import MLP, RBF, SE, Linear, VelocityFree
 from vfpilco.data.watcher import Watcher
 from vfpilco.model import model as models
+from vfpilco.model.prior_mean import ZeroMean
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.storage.store import PREDICTION
 

@@ -15,8 +15,9 @@ from folders import SIZES
 from variants import variant
 
 import vfpilco
-from vfpilco import RBF, Clock, PlantError, PolicyInputs, RealTime, Settings, dry_run, evaluate
+from vfpilco import RBF, Clock, PlantError, RealTime, Settings, dry_run, evaluate
 from vfpilco.machines.cartpole.plant import CartPole
+from vfpilco.policy.base import PolicyInputs
 from vfpilco.policy.limits import InputLimits
 from vfpilco.rollout.particles import Rollout
 from vfpilco.storage.runfolder import RunFolder

@@ -14,12 +14,14 @@ from folders import SIZES, one_sentence
 from variants import variant
 
 import vfpilco
-from vfpilco import MLP, PolicyInputs
+from vfpilco import MLP
 from vfpilco.cli.main import main
 from vfpilco.common.files import write_arrays
 from vfpilco.data.results import CostBand
 from vfpilco.exports import check as checking
+from vfpilco.policy.base import PolicyInputs
 from vfpilco.policy.limits import Slew
+from vfpilco.state.base import Signals
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.storage.trialfile import trial_to_csv
 from vfpilco.trials.execute import connect, execute
@@ -107,7 +109,7 @@ def test_settings_may_change_until_the_first_policy_and_policies_may_exceed_the_
 
 
 def random_policy(task, slew, gain=1, policy_m_u=0):
-    state = vfpilco.VelocityFree(m_q=2, m_u=1, policy_m_u=policy_m_u).bind(vfpilco.Signals((False, True), d_u=1))
+    state = vfpilco.VelocityFree(m_q=2, m_u=1, policy_m_u=policy_m_u).bind(Signals((False, True), d_u=1))
     limits = tuple(task.machine.limits.tolist())
     policy = MLP(3).bind(PolicyInputs((1.0,) * 7 + (limits[0] / 2,) * policy_m_u, limits))
     params = {name: gain * value for name, value in policy.init(jax.random.key(0)).items()}

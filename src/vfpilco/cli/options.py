@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vfpilco.cli.arguments import HELP, flag, flag_in, parse, wants_help
+from vfpilco.cli.columns import renaming
 from vfpilco.common.errors import UserError
 from vfpilco.recordings.takeover import settings_from
 from vfpilco.state.window import VelocityFree
@@ -73,8 +74,17 @@ def parse_with_options(
     return args, apply_options(base, changed, machine)
 
 
-def inspected_settings(files: Sequence[Path], task: Task, base: Settings) -> dict[str, Any]:
-    """Keyword arguments of `learn` that fit recordings of the machine; memories only if the state has them."""
-    found = settings_from(files, task).keywords()
+def check_columns(columns: str, files: Sequence[Path]) -> None:
+    """Raise a `UserError` if columns are renamed and there are no recordings that have them."""
+    if columns and not files:
+        raise UserError("--columns renames columns of recordings: name these with --inspected.")
+
+
+def inspected_settings(files: Sequence[Path], columns: str, task: Task, base: Settings) -> dict[str, Any]:
+    """Keyword arguments of `learn` that fit recordings of the machine; memories only if the state has them.
+
+    `columns` renames columns of the recordings, as `--columns` says it.
+    """
+    found = settings_from(files, task, renaming(columns)).keywords()
     has_memories = isinstance(base.state, VelocityFree)
     return {name: value for name, value in found.items() if has_memories or name not in ("m_q", "m_u")}

@@ -50,8 +50,8 @@ class PlottedPolicy(LearnedPolicy):
 
     def plot(self) -> Any:
         """A figure of the inputs over every position and its speed, around the end of the last trial."""
-        machine = self.run.task.machine
-        return policy_figure(self, self.run.trials[-1], machine.positions, machine.inputs)
+        task = self.run.task
+        return policy_figure(self, self.run.trials[-1], task.machine.positions, task.machine.inputs, task.targets)
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vfpilco.common.axes import draw_limit, draw_range, draw_target, legend_above
 from vfpilco.common.plotting import INPUT, MEASURED, PREDICTED, new_figure, save
 from vfpilco.common.text import count, readable
 from vfpilco.recordings.estimates import PositionEstimate, with_unit
@@ -21,8 +22,20 @@ MARKS = {"error": "#dc2626", "warning": "#d97706"}
 GREY, PALE = "#9ca3af", "0.8"
 
 
-def draw_inspection(recordings: list[Recording], inspection: Inspection, file: Path) -> Path:
-    """Draw the first recording beside details of each position and the evidence of every delay."""
+def draw_inspection(
+    recordings: list[Recording], inspection: Inspection, file: Path, targets: np.ndarray | None = None
+) -> Path:
+    """Draw the first recording beside details of each position and the evidence of every delay.
+
+    Args:
+        recordings: Recordings of one machine.
+        inspection: What was found in them.
+        file: The file to write, PNG or PDF.
+        targets: Where the positions should be at every sample, if a task says so; NaN where any value is good.
+
+    Returns:
+        That file.
+    """
     recording = recordings[0]
     d_q, d_u = recording.q.shape[1], recording.u.shape[1]
     panels = d_q + max(d_u, 1)
@@ -30,7 +43,7 @@ def draw_inspection(recordings: list[Recording], inspection: Inspection, file: P
     grid = figure.add_gridspec(panels, 2, width_ratios=[2.1, 1])
     over_time = [figure.add_subplot(grid[i, 0]) for i in range(d_q + d_u)]
     for i in range(d_q):
-        _position(over_time[i], recording, i)
+        _position(over_time[i], recording, i, inspection.sampling.interval, None if targets is None else targets[:, i])
         _sensor(figure.add_subplot(grid[i, 1]), recording.raw[:, i], inspection.positions[i])
     for i in range(d_u):
         _input(over_time[d_q + i], recording, i)
@@ -52,10 +65,14 @@ def _title(recordings: list[Recording], inspection: Inspection) -> str:
     return f"{recordings[0].path.name}{more}: {readable(inspection.sampling.rate)} Hz, {found}"
 
 
-def _position(axis: Any, recording: Recording, i: int) -> None:
+def _position(axis: Any, recording: Recording, i: int, sampling_time: float, target: np.ndarray | None) -> None:
     position = recording.channels.positions[i]
     axis.plot(recording.times, recording.q[:, i], ".", color=MEASURED, markersize=4, label="measured")
     axis.set_ylabel(_label(position.name, position.unit))
+    if target is not None:
+        draw_target(axis, target, sampling_time, position.angle)
+    if position.safe is not None:
+        draw_range(axis, position.safe)
     _mark(axis, recording, position.name)
 
 
@@ -64,8 +81,7 @@ def _input(axis: Any, recording: Recording, i: int) -> None:
     axis.step(recording.times, recording.u[:, i], where="post", color=INPUT, linewidth=1.3, label="applied")
     axis.axhline(0, color=PALE, linewidth=0.8, zorder=0)
     if np.isfinite(channel.limit):
-        for sign in (-1, 1):
-            axis.axhline(sign * channel.limit, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
+        draw_limit(axis, channel.limit)
     axis.set_ylabel(_label(channel.name, channel.unit))
     _mark(axis, recording, channel.name)
 
@@ -83,7 +99,7 @@ def _mark(axis: Any, recording: Recording, name: str) -> None:
                 label=None if finding.kind in labelled else finding.kind,
             )
             labelled.add(finding.kind)
-    axis.legend(loc="upper left", bbox_to_anchor=(0, 1.16), ncols=4, fontsize=8, frameon=False, borderpad=0)
+    legend_above(axis)
 
 
 def _time(recording: Recording, finding: Finding) -> float:
@@ -92,11 +108,11 @@ def _time(recording: Recording, finding: Finding) -> float:
 
 def _sensor(axis: Any, raw: np.ndarray, p: PositionEstimate) -> None:
     """Draw the steps of a quantised position, or the scatter of its measurements."""
-    axis.set_title(_caption(p), fontsize=9, loc="left")
     if p.quantisation is not None and not p.quantisation.printed:
         _steps(axis, raw, p.quantisation.step, p)
     else:
         _errors(axis, p)
+    legend_above(axis, title=_caption(p))
 
 
 def _steps(axis: Any, values: np.ndarray, step: float, p: PositionEstimate) -> None:
@@ -107,7 +123,6 @@ def _steps(axis: Any, values: np.ndarray, step: float, p: PositionEstimate) -> N
     axis.set_ylim(-0.75, 0.75)
     axis.set_xlabel(_label(f"measured {p.name}", p.unit))
     axis.set_ylabel("off a multiple\n[steps]")
-    axis.legend(loc="upper right", fontsize=8, frameon=False)
 
 
 def _errors(axis: Any, p: PositionEstimate) -> None:
@@ -119,10 +134,8 @@ def _errors(axis: Any, p: PositionEstimate) -> None:
         return
     axis.axhspan(-2 * p.noise, 2 * p.noise, color=PREDICTED, alpha=0.15, linewidth=0, label="±2 std of the noise")
     axis.plot(FIRST - 1 + np.arange(len(p.errors)), p.errors, ".", color=MEASURED, markersize=4)
-    # A third more than the errors need: the legend covers none of them.
-    size = max(4 * p.noise, 1.5 * float(np.max(np.abs(p.errors), initial=0.0)), 1e-12)
+    size = max(3 * p.noise, 1.1 * float(np.max(np.abs(p.errors), initial=0.0)), 1e-12)
     axis.set_ylim(-size, size)
-    axis.legend(loc="upper right", fontsize=8, frameon=False)
 
 
 def _caption(p: PositionEstimate) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 
 from vfpilco.common.errors import UserError
 from vfpilco.recordings.channels import Channels
+from vfpilco.recordings.formats.base import Columns
 from vfpilco.recordings.inspection import inspect_recordings
-from vfpilco.recordings.logs import read_recording, refuse
+from vfpilco.recordings.logs import read_recordings, refuse
 from vfpilco.tasks.sensors import Sensor, TimingJitter
 from vfpilco.tasks.task import Task
 
@@ -36,17 +37,18 @@ class InspectedSettings:
         return {**memories, "sensor": sensor}
 
 
-def settings_from(files: Sequence[Path], task: Task) -> InspectedSettings:
+def settings_from(files: Sequence[Path], task: Task, columns: Columns | None = None) -> InspectedSettings:
     """Memories and a sensor that fit the machine in these recordings.
 
     Args:
         files: CSV, MATLAB, Parquet or MCAP files, a trial each.
         task: The task that they are recordings of.
+        columns: Columns that have other names in the files.
 
     Raises:
         UserError: If a file cannot be learned from, or its inputs seem to be logged one line late.
     """
-    recordings = [read_recording(file, Channels.of(task)) for file in files]
+    recordings = [read_recordings(file, Channels.of(task), columns)[0] for file in files]
     for recording in recordings:
         refuse(recording)
     inspection = inspect_recordings(recordings)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vfpilco.common.axes import draw_across, legend_above
 from vfpilco.common.errors import UserError
 from vfpilco.common.plotting import INPUT, MEASURED, PREDICTED, new_figure, save
 from vfpilco.data.results import TrialResult
@@ -15,7 +16,7 @@ from vfpilco.data.trial import Trial
 from vfpilco.model.dynamics import Dynamics
 from vfpilco.model.model import Model
 from vfpilco.policy.learned import LearnedPolicy
-from vfpilco.report.axes import band, draw_goals, draw_limits, legend_above
+from vfpilco.report.axes import band, draw_goals, draw_limits
 from vfpilco.report.policy import policy_map
 from vfpilco.report.source import Source
 from vfpilco.storage.store import MODEL
@@ -134,19 +135,37 @@ def error_figure(source: Source, errors: dict[int, np.ndarray]) -> Any:
     return figure
 
 
-def policy_figure(policy: LearnedPolicy, trial: Trial, positions: Sequence[Position], inputs: Sequence[Input]) -> Any:
-    """The inputs of a policy over every position and its speed, around the end of a trial, with its path."""
+def policy_figure(
+    policy: LearnedPolicy,
+    trial: Trial,
+    positions: Sequence[Position],
+    inputs: Sequence[Input],
+    targets: np.ndarray | None = None,
+) -> Any:
+    """The inputs of a policy over every position and its speed, around the end of a trial, with its path.
+
+    Args:
+        policy: The policy.
+        trial: The trial.
+        positions: The positions of the machine.
+        inputs: Its inputs; their limits are the ends of the colours.
+        targets: Where the positions should be at every sample; NaN where any value is good.
+    """
+    goals = np.full(len(positions), np.nan) if targets is None else targets[: len(trial.q)][-1]
     maps = [policy_map(policy, trial, i) for i in range(len(positions))]
     figure = new_figure(3.4 * len(positions) + 0.6, 2.7 * len(inputs))
     axes = figure.subplots(len(inputs), len(positions), squeeze=False)
     image: Any = None
     for j, channel in enumerate(inputs):
-        for axis, position, drawn in zip(axes[j], positions, maps, strict=True):
+        for axis, position, drawn, goal in zip(axes[j], positions, maps, goals, strict=True):
             image = axis.pcolormesh(
                 drawn.x, drawn.y, drawn.u[j], cmap="RdBu_r", vmin=-channel.limit, vmax=channel.limit, shading="auto"
             )
             axis.plot(*drawn.path, color="0.2", linewidth=0.8)
             axis.plot(*drawn.path[:, -1], "o", color="0.2", markersize=3)
+            draw_across(axis, goal, position.safe, position.angle)
+            if j == 0:
+                legend_above(axis, size=6)
             _label(axis, f"{position.name} [{position.unit}]", f"its speed [{position.unit}/s]")
         figure.colorbar(image, ax=axes[j, -1]).set_label(f"{channel.name} [{channel.unit}]", fontsize=7)
     figure.suptitle("input over position and speed; the line is the trial", fontsize=8)

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from vfpilco.common.axes import legend_above
 from vfpilco.common.errors import UserError
 from vfpilco.common.plotting import INPUT, MEASURED, new_figure, save
 from vfpilco.data.results import TrialResult
 from vfpilco.data.trial import Trial
-from vfpilco.report.axes import band, draw_goals, draw_limits, legend_above
+from vfpilco.report.axes import band, draw_goals, draw_limits
 from vfpilco.rollout.particles import Rollout
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.storage.store import PREDICTION

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from vfpilco.common.axes import legend_above
 from vfpilco.common.plotting import new_figure, save
 from vfpilco.machines.ballplate.plant import BallPlate
 from vfpilco.machines.ballplate.task import SAMPLING_TIME
@@ -105,8 +106,7 @@ def _draw_targets(study: Study, run: RunRecord, axis: Any) -> None:
         axis.step(t, column, where="mid", color=colour, linewidth=1, label=f"Δ{name}")
     axis.set_xlabel("time [s]")
     axis.set_ylabel("measured change in a sample [mm]")
-    axis.set_title(f"seed {run.seed}: GP targets of trial {study.trials}", fontsize=10)
-    axis.legend(fontsize=8, frameon=False)
+    legend_above(axis, title=f"seed {run.seed}: GP targets of trial {study.trials}")
 
 
 def _draw_distances(study: Study, shown: list[Group], axis: Any) -> None:
@@ -122,7 +122,7 @@ def _draw_distances(study: Study, shown: list[Group], axis: Any) -> None:
     axis.set_xticks(trial)
     axis.set_xlabel("trial")
     axis.set_ylabel("mean final distance over ten starts [mm]")
-    axis.legend(fontsize=8, framealpha=1, edgecolor="none")
+    legend_above(axis, columns=2)
 
 
 BALL = Study(

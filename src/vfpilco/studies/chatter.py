@@ -14,6 +14,7 @@ from vfpilco.studies.figures import DPI, open_frame
 from vfpilco.studies.groups import groups
 from vfpilco.studies.records import RunRecord
 from vfpilco.studies.shelf import successes
+from vfpilco.studies.statistics import fewer
 from vfpilco.studies.tables import markdown_table
 
 TASKS = {name: name for name in names()} | {
@@ -37,16 +38,40 @@ def _pairs(study: Study, records: list[RunRecord]) -> dict[str, list[list[RunRec
 
 
 def _table(study: Study, records: list[RunRecord]) -> str:
-    """Solved runs and chatter of every task, without and with the cost; below, the solved runs of all."""
+    """Solved runs and chatter of every task, without and with the cost; below, the solved runs of all.
+
+    `p` is the one-sided p-value of so few solved runs with the cost, if it changed nothing (Fisher's exact test).
+    """
     pairs = _pairs(study, records)
-    rows = [[name, *map(_solved, pair), *map(_chatter, pair), _ratio(pair)] for name, pair in pairs.items()]
+    rows = [
+        [name, *map(_solved, pair), _p_value(pair), *map(_chatter, pair), _ratio(pair)] for name, pair in pairs.items()
+    ]
     together = [[record for pair in pairs.values() for record in pair[i]] for i in range(2)]
-    header = ["", "solved without", "solved with", "chatter without [%]", "chatter with [%]", "with / without"]
-    return markdown_table(header, [*rows, ["all", *map(_solved, together), "", "", ""]])
+    header = [
+        "",
+        "solved without",
+        "solved with",
+        "p (fewer with)",
+        "chatter without [%]",
+        "chatter with [%]",
+        "with / without",
+    ]
+    return markdown_table(header, [*rows, ["all", *map(_solved, together), _p_value(together), "", "", ""]])
+
+
+def _count(records: list[RunRecord]) -> int:
+    return sum(any(successes(record)) for record in records)
 
 
 def _solved(records: list[RunRecord]) -> str:
-    return f"{sum(any(successes(record)) for record in records)} of {len(records)}"
+    return f"{_count(records)} of {len(records)}"
+
+
+def _p_value(pair: list[list[RunRecord]]) -> str:
+    without, with_cost = pair
+    if not without or not with_cost:
+        return ""
+    return f"{fewer(_count(with_cost), len(with_cost), _count(without), len(without)):.2f}"
 
 
 def _chatter(records: list[RunRecord]) -> str:

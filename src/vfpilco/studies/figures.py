@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vfpilco.common.axes import legend_above
 from vfpilco.common.plotting import new_figure, save
 from vfpilco.common.statistics import interval
 from vfpilco.studies.base import Study
@@ -57,7 +58,7 @@ def draw_costs(study: Study, records: list[RunRecord], above: Any, below: Any) -
     for axis in (above, below):
         axis.grid(alpha=0.25)
     open_frame(above, below)
-    below.legend(fontsize=8, frameon=False, loc="upper left")
+    legend_above(below, columns=4)
 
 
 def _draw_cost(group: Group, offset: float, axis: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vfpilco.common.axes import legend_above
 from vfpilco.common.plotting import new_figure, save
 from vfpilco.machines.furuta.task import ENCODERS, JITTER, SAMPLING_TIME
 from vfpilco.model.kernels import SE, Poly
@@ -59,7 +60,7 @@ def _draw_prediction(run: RunRecord, axes: Any) -> None:
         axis.plot([], [], color=COLOURS[0], alpha=0.5, label="predicted: particles")
         axis.plot(t[: len(real)], real[:, i], ".", color="black", markersize=5, label="real")
         axis.set_ylabel(f"{name} [rad]")
-        axis.legend(fontsize=8, frameon=False)
+    legend_above(axes[0])
     open_frame(*axes)
     axes[-1].set_xlabel("time [s]")
 

@@ -33,10 +33,14 @@ def chance_of_fewer(k: int, n: int, published: float, runs: int) -> float:
         published: The published success rate.
         runs: The number of runs behind it.
     """
+    return fewer(k, n, round(published * runs), runs)
+
+
+def fewer(k: int, n: int, others: int, runs: int) -> float:
+    """The one-sided p-value (Fisher) of at most `k` successes in `n` runs, beside `others` in `runs` other ones."""
     from scipy.stats import fisher_exact  # slow to import, and few commands need it
 
-    theirs = round(published * runs)
-    return float(fisher_exact([[k, n - k], [theirs, runs - theirs]], alternative="less")[1])  # pyright: ignore
+    return float(fisher_exact([[k, n - k], [others, runs - others]], alternative="less")[1])  # pyright: ignore
 
 
 def success_table(study: Study, records: list[RunRecord]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from vfpilco.common.axes import legend_above
 from vfpilco.common.plotting import new_figure, save
 from vfpilco.machines.ur5.plant import flange
 from vfpilco.model.kernels import SE, Linear
@@ -94,7 +95,7 @@ def _draw_errors(study: Study, shown: list[Group], axis: Any) -> None:
     axis.set_xticks(range(study.trials + 1), ["exploration", *map(str, range(1, study.trials + 1))])
     axis.set_xlabel("trial")
     axis.set_ylabel("mean end-effector error [mm]")
-    axis.legend(fontsize=8, frameon=False)
+    legend_above(axis)
 
 
 def _draw_paths(study: Study, run: RunRecord, axis: Any) -> None:
@@ -109,8 +110,7 @@ def _draw_paths(study: Study, run: RunRecord, axis: Any) -> None:
     axis.set_aspect("equal")
     axis.set_xlabel("x [mm]")
     axis.set_ylabel("y [mm]")
-    axis.set_title(f"seed {run.seed}, seen from above", fontsize=10)
-    axis.legend(fontsize=8, frameon=False)
+    legend_above(axis, columns=3, title=f"seed {run.seed}, seen from above")
 
 
 CIRCLE = Study(

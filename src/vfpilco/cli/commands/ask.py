@@ -13,7 +13,7 @@ from tyro.conf import Positional, arg
 
 from vfpilco.cli.arguments import flag, parse
 from vfpilco.cli.display import Display
-from vfpilco.cli.options import given_options, inspected_settings
+from vfpilco.cli.options import check_columns, given_options, inspected_settings
 from vfpilco.common.errors import UserError
 from vfpilco.common.text import printable, short
 from vfpilco.data.records import to_json_types
@@ -38,6 +38,8 @@ class Arguments:
     inspected: tuple[Path, ...] = ()
     """Recordings of the machine (CSV, MATLAB, Parquet or MCAP): memories and sensor are set to what fits them, before
     the first policy."""
+    columns: str = ""
+    """Columns that have other names in the recordings of --inspected: NAME=COLUMN, separated by commas."""
     max_risk: float | None = None
     """From now on return policies with a predicted risk of leaving a safe range up to this."""
     to: Form | None = None
@@ -93,9 +95,11 @@ def check_output(args: Arguments) -> None:
 def changes(args: Arguments, folder: RunFolder, task: Task) -> dict[str, Any]:
     """The settings that change: those that fit the recordings, if there are any, and the risk that is allowed."""
     found = {} if args.max_risk is None else {MAY_CHANGE: args.max_risk}
+    check_columns(args.columns, args.inspected)
     if not args.inspected:
         return found
-    return {**found, **inspected_settings(args.inspected, task, planned(task, folder, folder.header()).settings)}
+    settings = planned(task, folder, folder.header()).settings
+    return {**found, **inspected_settings(args.inspected, args.columns, task, settings)}
 
 
 def to_json(run: Path, asked: Asked, policy: str, made: Export | None) -> dict[str, Any]:

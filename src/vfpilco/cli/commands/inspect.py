@@ -24,6 +24,7 @@ from vfpilco.recordings.logs import Recording, read_recordings, refuse
 from vfpilco.recordings.picture import draw_inspection
 from vfpilco.recordings.report import as_json, say
 from vfpilco.state.window import VelocityFree
+from vfpilco.tasks.task import Task
 from vfpilco.trials.settings import default_settings
 
 
@@ -57,14 +58,17 @@ def run(argv: list[str]) -> None:
     """`vfpilco inspect FILE …`: a report, and exit code 2 if a file cannot be learned from."""
     args: Arguments = parse(Arguments, argv, "inspect")
     check_given(args.files, "inspect", "FILE: name the logs to inspect")
-    channels, guessed = _channels(args)
+    task = None if args.task is None else load(args.task)
+    channels, guessed = _channels(args, task)
     columns = renaming(args.columns)
     recordings = [
         recording for file in args.files for recording in read_recordings(file, channels, columns, split=args.split)
     ]
     found = inspect_recordings(recordings) if all(_has_samples(r) for r in recordings) else None
     console = Console(stderr=args.json)
-    picture = None if args.out is None or found is None else draw_inspection(recordings, found, args.out)
+    picture = None
+    if args.out is not None and found is not None:
+        picture = draw_inspection(recordings, found, args.out, None if task is None else task.targets)
     if args.json:
         print(json.dumps({**as_json(recordings, found), "picture": None if picture is None else str(picture)}))
     else:
@@ -77,16 +81,15 @@ def run(argv: list[str]) -> None:
         refuse(recording)
 
 
-def _channels(args: Arguments) -> tuple[Channels, str]:
+def _channels(args: Arguments, task: Task | None) -> tuple[Channels, str]:
     """What the files should contain, and a sentence that says what was guessed."""
     if args.rate is not None and not (np.isfinite(args.rate) and args.rate > 0):
         raise UserError(f"rate must be positive, got {args.rate}: give samples per second.")
     given = [listed(text) for text in (args.positions, args.inputs, args.angles)]
     interval = None if args.rate is None else 1 / args.rate
-    if args.task is not None:
+    if task is not None:
         if any(given):
             raise UserError("The task names the columns: leave out --positions, --inputs and --angles.")
-        task = load(args.task)
         channels = Channels.of(task, (default_settings(task).state or VelocityFree()).longest_memory)
         return (channels if interval is None else dataclasses.replace(channels, sampling_time=interval)), ""
     log = renamed(read_file(args.files[0]), renaming(args.columns))

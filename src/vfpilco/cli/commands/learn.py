@@ -17,7 +17,7 @@ from tyro.conf import OmitArgPrefixes, Positional, arg
 from vfpilco.cli.advice import next_steps
 from vfpilco.cli.display import Display
 from vfpilco.cli.dryrun import show_dry_run
-from vfpilco.cli.options import inspected_settings, parse_with_options, parse_without_options
+from vfpilco.cli.options import check_columns, inspected_settings, parse_with_options, parse_without_options
 from vfpilco.cli.outputs import Outputs, program, try_pictures, try_report
 from vfpilco.cli.prompts import agrees_to_plant, check_terminal
 from vfpilco.common.checks import check_integer
@@ -56,6 +56,8 @@ class Arguments:
     """Use another plant: tcp://host:port, gym:ID or fmu:FILE."""
     inspected: tuple[Path, ...] = ()
     """Recordings of the machine (CSV, MATLAB, Parquet or MCAP): memories and sensor are set to what fits them."""
+    columns: str = ""
+    """Columns that have other names in the recordings of --inspected: NAME=COLUMN, separated by commas."""
     dry_run: bool = False
     """Only test the plant: reset it and hold inputs of zero for a trial; learn nothing, write nothing."""
     wait: bool = False
@@ -112,6 +114,7 @@ def run(argv: list[str]) -> None:
 def understand(argv: list[str]) -> Request:
     """What the command line asks for; the defaults of settings are those of its task, or of the run to resume."""
     rough: Arguments = parse_without_options(Arguments, argv, "learn")
+    check_columns(rough.columns, rough.inspected)
     task = load(rough.task)
     resumed = None if rough.dry_run else run_to_resume(rough, task)
     defaults: dict[str, Any] = {"trials": task.trials}
@@ -121,7 +124,7 @@ def understand(argv: list[str]) -> Request:
         defaults = {"trials": then.trials, "until_successes": then.until_successes, "seed": then.seed}
         base = then.settings
     elif rough.inspected and not rough.dry_run:
-        base = base.replace(**inspected_settings(rough.inspected, task, base))
+        base = base.replace(**inspected_settings(rough.inspected, rough.columns, task, base))
     args, settings = parse_with_options(Arguments, argv, "learn", base, task.machine, **defaults)
     return Request(args, task, settings, resumed)
 

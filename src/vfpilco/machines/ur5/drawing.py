@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from vfpilco.common.axes import legend_above
 from vfpilco.drawing.perspective import project, ring
 from vfpilco.drawing.shapes import Scene, disc, line, trace
 from vfpilco.machines.ur5.plant import flange, frames
@@ -42,5 +43,5 @@ def draw_path(goal: np.ndarray, axis: Any, q: np.ndarray, sampling_time: float) 
     axis.set_aspect("equal")
     axis.set_xlabel("x [mm]")
     axis.set_ylabel("y [mm]")
-    axis.legend(fontsize=8, frameon=False, loc="center")
+    legend_above(axis)
     axis.spines[["top", "right"]].set_visible(False)

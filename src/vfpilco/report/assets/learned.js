@@ -101,10 +101,17 @@ function policySection(data, index) {
       ),
     );
   show(0);
+  const lines = legend(
+    [
+      ["line ink", "the trial"],
+      positions.some(({ target }) => target) && ["line target", "target"],
+      positions.some(({ safe }) => safe) && ["line limit", "safe range"],
+    ].filter(Boolean),
+  );
   const sentence =
     `The input that the policy of trial ${data.results[index].trial} applies at each position and speed, with the ` +
-    "other positions at rest where the trial ended. The line is the trial itself.";
-  return section("policy", "Policy", [sentence], choice, bar, charts);
+    "other positions at rest where the trial ended. The colours end at the limits of the input.";
+  return section("policy", "Policy", [sentence], choice, bar, lines, charts);
 }
 
 /* How punctual the samples were, of a machine that was driven in real time. */

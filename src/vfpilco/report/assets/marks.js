@@ -58,6 +58,12 @@ const MARKS = {
     return svg("line", { class: `line ${style}`, x1: chart.left, x2: chart.left + chart.width, y1: y, y2: y });
   },
 
+  /* A vertical line over the full height. */
+  upright(chart, { place, style }) {
+    const x = chart.toPixelX(place);
+    return svg("line", { class: `line ${style}`, x1: x, x2: x, y1: chart.top, y2: chart.bottom });
+  },
+
   image(chart, series) {
     const [left, right] = series.x.map((x) => chart.toPixelX(x)),
       [bottom, top] = series.y.map((y) => chart.toPixelY(y));

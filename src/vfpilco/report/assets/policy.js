@@ -24,6 +24,18 @@ function mapImage({ shape: [rows, columns], values }, limit) {
   return canvas.toDataURL();
 }
 
+/* Where a position should be after some samples, and how far it may go, as far as a map shows it. */
+function uprights({ target, angle, safe }, [low, high], samples) {
+  const goal = target ? lastOf(column(target).slice(0, samples)) : NaN,
+    turn = 2 * Math.PI,
+    lines = (safe || []).map((place) => ["limit", place]);
+  const [first, last] = angle ? [Math.ceil((low - goal) / turn), Math.floor((high - goal) / turn)] : [0, 0];
+  for (let k = first; k <= last; k++) lines.push(["target", goal + k * turn]);
+  return lines
+    .filter(([, place]) => Number.isFinite(place) && place >= low && place <= high)
+    .map(([style, place]) => ({ type: "upright", style, place, x: [] }));
+}
+
 function policyChart(map, position, input, u) {
   const unpacked = unpack(map.u[u]),
     [rows, columns] = unpacked.shape,
@@ -43,10 +55,11 @@ function policyChart(map, position, input, u) {
     height: 270,
     fixed: true,
     probe,
-    x: { label: withUnit(position), domain: map.x },
+    x: { label: withRange(position), domain: map.x },
     y: { label: `speed of ${position.name} [${speedUnit}]`, domain: map.y },
     series: [
       { type: "image", href: mapImage(unpacked, input.limit), x: map.x, y: map.y },
+      ...uprights(position, map.x, x.length),
       { type: "line", style: "ink", x, y },
       { type: "dots", style: "ink", x: x.slice(-1), y: y.slice(-1), size: 4 },
     ],

@@ -28,7 +28,8 @@ function targetSeries({ target, angle }, y, sampling) {
   }));
 }
 
-const levels = (ends) => (ends || []).map((at) => ({ type: "level", style: "limit", at, x: [] }));
+const levels = (ends) =>
+  (ends || []).filter(Number.isFinite).map((at) => ({ type: "level", style: "limit", at, x: [] }));
 
 function positionSeries(position, trial, i) {
   const y = column(trial.q[i]),

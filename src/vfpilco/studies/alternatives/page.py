@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vfpilco.common.axes import legend_above
 from vfpilco.common.plotting import new_figure, save
 from vfpilco.studies.alternatives.methods import METHODS, TASKS
 from vfpilco.studies.alternatives.records import AlternativeRecord
@@ -71,7 +72,7 @@ def draw(records: list[AlternativeRecord], file: Path) -> None:
         axis.set_ylabel(f"{name} to the first success")
         axis.grid(alpha=0.25, axis="y")
         open_frame(axis)
-        axis.legend(fontsize=8, frameon=False)
+        legend_above(axis)
     save(figure, file, dpi=DPI)
 
 
