@@ -94,7 +94,7 @@ class Journal:
             file=f"trials/{index:03d}.csv",
             trial=number,
             experience_s=experience,
-            ended_s=trial.duration if trial.steps < self.task.horizon else None,
+            **trial.early(self.task.horizon),
             **({} if compared is None else vars(compared)),
         )
         if kind == "policy" and row.ended_s is not None and not row.success:
