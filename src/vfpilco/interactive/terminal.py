@@ -7,12 +7,12 @@ import time
 from typing import Any, Self
 
 from rich.console import Console
-from rich.markup import escape
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn
 
 from vfpilco.common.compiled import announced
-from vfpilco.common.text import printable, short
+from vfpilco.common.say import shown
+from vfpilco.common.text import short
 from vfpilco.data.results import EpisodeResult, Forecast, TrialResult
 from vfpilco.data.risk import percent
 from vfpilco.data.watcher import Watcher
@@ -93,13 +93,13 @@ class Display(ProgressLine, Watcher):
         if not self.quiet:
             self.console.print(f"  {sentence(result)}   {outcome(result, 'not yet')}")
             if result.explanation is not None:
-                words = f"[dim]{escape(printable(result.explanation.text))}[/]"
+                words = f"[dim]{shown(result.explanation.text)}[/]"
                 self.console.print(Padding(words, (0, 0, 0, 14), expand=False), highlight=False)
 
     def note(self, text: str) -> None:
         self.notes.append(text)
         if not self.quiet:
-            self.console.print(f"  [yellow]note[/]  {escape(printable(text))}", highlight=False)
+            self.console.print(f"  [yellow]note[/]  {shown(text)}", highlight=False)
 
 
 def where(trial: int, trials: int) -> str:
@@ -110,7 +110,7 @@ def where(trial: int, trials: int) -> str:
 def expectation(trial: int, forecast: Forecast) -> str:
     """What is predicted of a trial: cost, success, and the risk of leaving safe ranges."""
     chance = "" if forecast.success_chance is None else f", success {percent(forecast.success_chance)}"
-    risk = f", {escape(printable(forecast.risk.words))}" if forecast.risk.words else ""
+    risk = f", {shown(forecast.risk.words)}" if forecast.risk.words else ""
     return f"trial {trial:<2}      predicted {short(forecast.predicted_cost.mean):>5}{chance}{risk}"
 
 
@@ -134,7 +134,7 @@ def outcome(result: TrialResult | EpisodeResult, otherwise: str) -> str:
 def measured(result: TrialResult | EpisodeResult) -> str:
     """The task's measures of a trial, and when it ended if that was early."""
     ended = "" if result.ended_s is None else f"   ended after {result.ended_s:.1f} s"
-    return "".join(f"   {escape(name)} {value:.3g}" for name, value in result.measures.items()) + ended
+    return "".join(f"   {shown(name)} {value:.3g}" for name, value in result.measures.items()) + ended
 
 
 def time_left(seconds: float) -> str:
