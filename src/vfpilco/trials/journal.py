@@ -14,6 +14,7 @@ from vfpilco.common.text import count
 from vfpilco.data.results import Timing, TrialResult
 from vfpilco.data.trial import Trial
 from vfpilco.data.watcher import NoteKeeper
+from vfpilco.recordings.trials import faults, jumps
 from vfpilco.rollout.particles import Rollout
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.storage.scenes import SCENES, draw
@@ -61,7 +62,7 @@ class Journal:
         self.store.save(artifact, trial, value, self.watch.notes[before:])
         return value
 
-    def examined(self, executed: Trial) -> Trial:
+    def examined(self, executed: Trial, exploring: bool = False) -> Trial:
         """An execution, after notes on what a person would not expect of it."""
         unexpected = self.task.far_from_start(executed.q[0])
         if unexpected:
@@ -73,6 +74,8 @@ class Journal:
                 f"The trial has only {count(executed.steps, 'sample')} of {self.task.horizon}, too few to learn much: "
                 "if this happens again, use smaller inputs (--gentle, --slew), or let trials end later."
             )
+        for fault in (faults if exploring else jumps)(executed, self.task):
+            self.watch.note(f"CHECK THE MEASUREMENTS: {fault}")
         return executed
 
     def record(

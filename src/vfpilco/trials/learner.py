@@ -20,7 +20,6 @@ from vfpilco.model.model import Model
 from vfpilco.policy.base import Policy
 from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.policy.preparation import policy_inputs, reference_errors
-from vfpilco.recordings.trials import faults
 from vfpilco.rollout.band import band_of
 from vfpilco.rollout.optimise import FRESH, Optimisation, Optimised
 from vfpilco.rollout.particles import Rollout, simulate
@@ -95,10 +94,7 @@ class Learner:
         self.watch.phase(0, "exploring")
         share = self.settings.limits.gentle * cautious_share(self.task, self.result.explored)
         controller = explorer(self.task, self.plan.seed, i, self.settings.limits.first_share)
-        explored = self.on_plant(0, lambda q: share * np.asarray(controller(q)))
-        for fault in faults(explored, self.task):
-            self.watch.note(f"CHECK THE MEASUREMENTS: {fault}")
-        self.journal.record(explored, "explore")
+        self.journal.record(self.on_plant(0, lambda q: share * np.asarray(controller(q))), "explore")
 
     def learn_model(self, trial: int) -> Model:
         """Model learning: one GP per joint on all data so far, with the kernel and the noise that suit them best."""
@@ -359,7 +355,7 @@ class Learner:
         assert plant is not None
         finished = self.store.finished_trial(index, task, partial(trimmed, task))
         if finished is not None:
-            return self.journal.examined(finished)
+            return self.journal.examined(finished, exploring=trial == 0)
         seed = int(np.random.SeedSequence([self.plan.seed, 1_000_000 + index]).generate_state(1)[0])
         punctuality = timekeeper(task)
         self.watch.ready(trial)
@@ -378,7 +374,7 @@ class Learner:
             self.store.save_trial(index, executed, task, log)
         if punctuality is not None:
             self.store.add_timing(punctuality.timing(trial))
-        return self.journal.examined(executed)
+        return self.journal.examined(executed, exploring=trial == 0)
 
     def _save_sample_times(self, index: int, punctuality: Punctuality | None) -> None:
         if punctuality is not None:
