@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import ExitStack
 from typing import Any, Self
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn
 
+from vfpilco.common import interrupts
 from vfpilco.common.compiled import announced
 from vfpilco.common.say import shown
 from vfpilco.common.text import short
@@ -60,20 +62,25 @@ class Display(ProgressLine, Watcher):
             TextColumn("{task.fields[left]}"),
         )
         self.trials, self.trial, self.pace, self.doing = trials, 0, Pace(), "starting"
-        self.compiling = announced(self._compiling)
+        self.listening = ExitStack()
         self.notes: list[str] = []
         self.line = self.progress.add_task("starting", total=float(trials), where="", cost="", left="")
 
     def __enter__(self) -> Self:
-        self.compiling.__enter__()
+        self.listening.enter_context(announced(self._compiling))
+        self.listening.enter_context(interrupts.announced(self._stopping))
         return self
 
     def __exit__(self, *problem: Any) -> None:
-        self.compiling.__exit__(*problem)
+        self.listening.close()
         super().__exit__(*problem)
 
     def _compiling(self, active: bool) -> None:
         self.progress.update(self.line, description=f"{self.doing} (compiling)" if active else self.doing)
+
+    def _stopping(self) -> None:
+        self.doing = "stopping"
+        self.progress.update(self.line, description=self.doing, cost="", left="")
 
     def phase(self, trial: int, name: str) -> None:
         self.trial, self.doing = trial, name
