@@ -14,11 +14,9 @@ import time
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
-from folders import one_sentence
+from folders import SIZE_FLAGS, TINY_FLAGS, one_sentence
 
 from vfpilco.cli.main import main
-from vfpilco.common import configuration
 from vfpilco.common.errors import UserError
 from vfpilco.common.files import new_folder, write_file
 from vfpilco.storage import lock
@@ -102,13 +100,6 @@ def test_a_lock_of_a_process_that_was_killed_is_not_held(tmp_path, without_flock
         assert lock.is_held(tmp_path)
 
 
-def test_a_cache_that_another_process_keeps_locked_is_not_waited_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(configuration, "PATIENCE", 0.1)
-    assert not configuration._is_locked(tmp_path)
-    with FileLock(tmp_path / configuration.LOCK, is_singleton=False):
-        assert configuration._is_locked(tmp_path)
-
-
 def test_what_a_killed_export_left_is_removed_by_the_next(tmp_path):
     left, other = tmp_path / f".c.{2**22 + 1}.tmp", tmp_path / ".c.1.tmp"  # process 1 is always running
     for folder in (left, other):
@@ -176,6 +167,30 @@ def test_workers_stop_when_the_study_ends(tmp_path):
 
 
 def test_names_never_reach_the_terminal_as_commands(tmp_path, capsys):
+    place = tmp_path / "a\x1b[31m[red]b"
+    run, log, told = shutil.copytree(SAMPLE, place / "run"), place / "log\x1b[31m.csv", place / "told"
+    shutil.copy(SAMPLE / "trials/000.csv", log)
+    (place / "named.csv").write_bytes(log.read_bytes().replace(b"alpha", b"[/] $alpha{$\x1b[31m"))
+    for argv in (
+        ["report", run, "--figures", "png"],
+        ["report", run, run, "--out", place / "both.html"],
+        ["render", run, "--out", place / "c.png"],
+        ["evaluate", run, "--episodes", "1"],
+        ["export", run, "--to", "numpy", "--out", place / "d"],
+        ["inspect", log, "--task", "cartpole", "--out", place / "e.png"],
+        ["inspect", place / "named.csv", "--out", place / "g.png"],
+        ["tell", told, log, "--task", "cartpole", "--steps", "12", *SIZE_FLAGS],
+        ["ask", told, "--to", "numpy", "--export", place / "f"],
+        ["new", place / "rig.py"],
+        ["learn", "cartpole", "--out", place / "new", *TINY_FLAGS],
+        ["runs", place],
+    ):
+        code, said = main([str(word) for word in argv]), capsys.readouterr()
+        assert (code, "\x1b" in said.out + said.err) == (0, False), (argv[0], said)
+        assert argv[0] == "runs" or "\\x1b[31m" in said.out + said.err, (argv[0], said)
+
+
+def test_the_names_of_damaged_runs_never_reach_the_terminal_as_commands(tmp_path, capsys):
     strange = Path(shutil.copytree(SAMPLE, tmp_path / "a\x1b[2Jb"))
     (strange / "run.json").write_text("{}\n")
     assert main(["runs", str(tmp_path)]) == 0

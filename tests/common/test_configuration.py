@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from filelock import FileLock
+
 PROGRAM = """
 import sys
 import jax
@@ -41,6 +43,13 @@ def test_compiled_code_is_cached_for_the_next_run(tmp_path):
     second = run(XDG_CACHE_HOME=str(tmp_path))
     assert second[1] > 0
     assert second[0] == first[0]
+
+
+def test_a_cache_that_another_process_keeps_locked_is_not_waited_for(tmp_path):
+    run(XDG_CACHE_HOME=str(tmp_path))
+    (entry, *_) = entries(tmp_path)
+    with FileLock(entry.with_name(".lockfile")):  # the lock of JAX, of which it has one only if it limits the size
+        assert run(XDG_CACHE_HOME=str(tmp_path))[1] > 0
 
 
 def test_a_cache_that_jax_is_configured_with_is_used_instead(tmp_path):

@@ -31,6 +31,7 @@ EXECUTED = TrialResult(
     trial=2,
     experience_s=6.0,
     ended_s=2.5,
+    ended="p was 0.5 m",
     predicted_cost=CostBand(17.0, 15.5, 20.0),
     success_chance=0.9,
     risk=RISK,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import shutil
 import sys
 from pathlib import Path
@@ -10,12 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from folders import TINY
+from rich.console import Console
 
 import vfpilco
+from vfpilco.common import compiled, interrupts
 from vfpilco.interactive import learn as module
 from vfpilco.interactive.notebook import NotebookDisplay
 from vfpilco.report.figures import policy_figure
 from vfpilco.report.picture import trial_figure
+from vfpilco.interactive.terminal import Display
 from vfpilco.storage.runfolder import RunFolder
 
 SAMPLE = Path(__file__).parent.parent / "samples" / "run-format4"
@@ -212,3 +216,20 @@ def test_a_notebook_sees_a_bar_then_the_trials_and_notes(sample):
     assert "trial 1: cost 60.6, predicted 76.6 (69.6 to 81.8)" in updates[-1]
     assert "&lt;b&gt;careful" in updates[-1]
     assert "<progress" not in updates[-1]
+
+
+def test_displays_say_that_something_is_compiled_and_that_they_are_stopping():
+    def of(display) -> str:
+        return repr(display) if isinstance(display, NotebookDisplay) else display.progress.tasks[0].description
+
+    shown = NotebookDisplay(2, lambda *_, **__: None), Display(Console(file=io.StringIO()), 2)
+    for display in shown:
+        with display:
+            display.phase(1, "optimising the policy")
+            compiled._announce(True)
+            assert "optimising the policy (compiling)" in of(display)
+            compiled._announce(False)
+            assert "compiling" not in of(display)
+            interrupts.announce()
+            assert of(display) == "stopping"
+        interrupts.announce()  # It no longer listens.

@@ -9,10 +9,11 @@ import threading
 
 import numpy as np
 import pytest
-from peers import Program
+from peers import Learner, Program
 
 import vfpilco
 from vfpilco.cli.main import main
+from vfpilco.common.errors import NOT_STOPPED
 from vfpilco.plants.serve import place
 from vfpilco.plants.tcp import RemotePlant
 
@@ -136,3 +137,30 @@ def test_the_command_refuses_invalid_options(options, expected, capsys):
     assert output.out == ""
     assert expected in output.err
     assert output.err.count("\n") == 1
+
+
+UNSTOPPABLE = """
+import sys
+from vfpilco.machines.cartpole.plant import CartPole
+from vfpilco.plants.serve import motion
+
+motion.PAUSE = 0.001
+
+def stop(self):
+    raise RuntimeError("port closed")
+
+CartPole.stop = stop
+from vfpilco.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_the_command_exits_with_3_if_the_machine_cannot_be_stopped():
+    program = Program([sys.executable, "-c", UNSTOPPABLE, "serve", "cartpole"])
+    with Learner(program.place) as learner:
+        learner.send({"type": "hello", "protocol": "vfpilco-plant", "version": 1})
+        learner.send({"type": "reset", "id": 1, "seed": 0})
+        assert [learner.receive()["type"] for _ in range(2)] == ["hello", "positions"]
+    code, errors = program.end()
+    assert code == NOT_STOPPED == 3
+    assert errors.decode().splitlines()[-1] == "STOP THE MACHINE BY HAND"

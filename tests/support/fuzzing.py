@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from folders import chained
+from fuzzlogs import binary_log, study
 from mutation import tree
 from safetensors.numpy import load, save
 
@@ -208,8 +209,8 @@ def sign(run: Path) -> None:
 # -- commands ----------------------------------------------------------------------------------------------------
 
 
-def commands(kind: str, run: Path, log: Path, rng: random.Random) -> list[list[str]]:
-    """Every command that reads a run, a policy or a log."""
+def commands(kind: str, run: Path, log: Path, results: Path, rng: random.Random) -> list[list[str]]:
+    """Every command that reads a run, a policy, a log or the results of a study."""
     out = run.parent / "out"
     listed: list[list[Any]] = [
         ["runs", run.parent],
@@ -223,6 +224,9 @@ def commands(kind: str, run: Path, log: Path, rng: random.Random) -> list[list[s
         ["export", run, "--to", "numpy", "--out", out / "d"],
         ["export", run, "--to", "c", "--out", out / "e", "--trial", "1"],
         ["tell", run, log],
+        ["tell", run, log, "--split"],
+        ["report", results, "--out", out / "f.html"],
+        ["reproduce", "calibration", "--results", results.parent],
         ["learn", "cartpole", "--out", run, "--resume", "--quiet"],
         ["learn", "cartpole", "--out", run, "--resume", "--quiet", "--trials", "3"],
     ]
@@ -271,12 +275,16 @@ def fuzz_run(base: dict[str, Path], place: Path, seed: int) -> str | None:
     """What is wrong with how a command answers to a mutated folder or log."""
     rng = random.Random(seed)
     kind = rng.choice(sorted(base))
-    folder = place / str(seed)
-    run = Path(shutil.copytree(base[kind], folder / "run"))
-    log = folder / "log.csv"
+    folder, strange = place / str(seed), "\x1b[31m" * (seed % 2)
+    run = Path(shutil.copytree(base[kind], folder / f"run{strange}"))
+    log = folder / f"log{strange}.csv"
     log.write_bytes(csv((SAMPLES / "run-format4/trials/000.csv").read_bytes(), rng, []))
+    if rng.random() < 0.5:
+        log = binary_log(folder / f"log{strange}", rng)
     said = mutate(run, rng)
-    argv = rng.choice(commands(kind, run, log, rng))
+    results = study(folder / f"results{strange}/study.jsonl")
+    said += f"; study: {mutate_file(results, rng)}"
+    argv = rng.choice(commands(kind, run, log, results, rng))
     found = problem(argv)
     shutil.rmtree(folder)
     return f"{kind}: {said}: vfpilco {argv[0]}: {found}" if found else None

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import tempfile
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -142,12 +143,22 @@ def promises() -> str:
 
 def table() -> str:
     """How many cases of every campaign have been run, as a Markdown table."""
-    rows = ["| campaign | cases | failed | last run |", "|---|---|---|---|"]
+    rows = ["| campaign | cases | failed | wanted | reached with | last run |", "|---|---|---|---|---|---|"]
     for name in GOALS:
         own = [record for record in records() if record.campaign == name]
         last = f"{own[-1].date}, version {own[-1].version}" if own else "never"
-        rows.append(f"| {name} | {sum(r.cases for r in own):,} | {sum(r.failures for r in own)} | {last} |")
+        cases, failures = sum(r.cases for r in own), sum(r.failures for r in own)
+        rows.append(f"| {name} | {cases:,} | {failures} | {GOALS[name]:,} | {reached_with(name)} | {last} |")
     return "\n".join(rows) + "\n"
+
+
+def reached_with(campaign: str) -> str:
+    """The last version with which a campaign has tried its number of cases."""
+    tried: Counter[str] = Counter()
+    for record in records():
+        tried[record.version] += record.cases * (record.campaign == campaign)
+    reached = [version for version, cases in tried.items() if cases >= GOALS[campaign]]
+    return f"version {reached[-1]}" if reached else "none"
 
 
 def commit() -> str:

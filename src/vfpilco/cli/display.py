@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, TextColumn
 
 from vfpilco.cli.prompts import agrees_to_risk, wait_for_start
+from vfpilco.common.say import shown
 from vfpilco.common.text import short
 from vfpilco.data.results import EpisodeResult, Forecast
 from vfpilco.data.watcher import Watcher
@@ -60,6 +62,9 @@ class Episodes(Watcher):
             mark = outcome(result, "no success")
             cost = short(result.cost)
             self.console.print(f"  episode {result.episode:<4} cost {cost:>5}{measured(result)}   {mark}")
+            if result.ended:
+                why = f"[dim]{shown(result.ended)}[/]"
+                self.console.print(Padding(why, (0, 0, 0, 15), expand=False), highlight=False)
 
 
 class FilmProgress(ProgressLine):

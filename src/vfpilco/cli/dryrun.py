@@ -10,6 +10,7 @@ from rich.console import Console
 
 from vfpilco.cli.display import Display
 from vfpilco.common.errors import UserError
+from vfpilco.common.say import say
 from vfpilco.policy.limits import InputLimits
 from vfpilco.tasks.task import Task
 from vfpilco.trials.dryrun import DryRun, dry_run
@@ -24,7 +25,8 @@ def show_dry_run(task: Task, limits: InputLimits, *, seed: int, wait: bool, as_j
         UserError: If there are problems to fix before learning, after all was printed.
     """
     tried = dry_run(task, limits, seed, Display(Console(stderr=True), 1, quiet=True, wait=wait))
-    print(json.dumps(to_json(tried)) if as_json else "\n".join(tried.sentences()))
+    for line in [json.dumps(to_json(tried))] if as_json else tried.sentences():
+        say(line)
     if tried.problems:
         raise UserError(" ".join(tried.problems))
 

@@ -12,7 +12,7 @@ import vfpilco
 from vfpilco.cli import commands
 from vfpilco.cli.signals import STOPPED
 from vfpilco.common.errors import NOT_STOPPED, UserError, describe_exception, unknown
-from vfpilco.common.text import printable
+from vfpilco.common.say import say
 
 USAGE = """vfpilco: learn to control a machine from raw position measurements
 
@@ -74,7 +74,7 @@ def conclude(error: BaseException) -> int:
         from vfpilco.plants.serve import BY_HAND
 
         fail(str(error) if isinstance(error, UserError | KeyboardInterrupt) else describe_exception(error), NOT_STOPPED)
-        print(BY_HAND, file=sys.stderr, flush=True)
+        say(BY_HAND, error=True)
         return NOT_STOPPED
     if isinstance(error, UserError):
         return fail(str(error), error.exit_code)
@@ -118,5 +118,5 @@ def preload(argv: list[str]) -> None:
 
 def fail(sentence: str, code: int) -> int:
     """Print what went wrong in one line; the exit code."""
-    print(f"vfpilco: {printable(' '.join(sentence.split()))}", file=sys.stderr)
+    say(f"vfpilco: {' '.join(sentence.split())}", error=True)
     return code

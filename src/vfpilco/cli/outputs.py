@@ -14,6 +14,7 @@ from rich.console import Console
 
 from vfpilco.cli.display import Display
 from vfpilco.cli.tables import posterior_sentence, results_table
+from vfpilco.common.say import shown
 from vfpilco.data.records import to_json_types
 from vfpilco.data.results import TrialResult
 from vfpilco.report import write_report
@@ -56,7 +57,7 @@ class Outputs:
         lines += [("next", each) for each in advice] or [("again", shlex.join([*program(), "evaluate", str(out)]))]
         console.print(results_table(rows, self.result.task.measures))
         for name, text in lines:
-            console.print(f"{name:<9} {text}", highlight=False, markup=False, soft_wrap=True)
+            console.print(f"{name:<9} {shown(text)}", highlight=False, soft_wrap=True)
 
 
 def row_to_json(row: TrialResult) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, TextColumn
 
+from vfpilco.common.say import shown
 from vfpilco.common.text import short
 from vfpilco.interactive.terminal import ProgressLine, time_left
 from vfpilco.studies.engines import Outcome
@@ -39,12 +39,12 @@ class StudyDisplay(ProgressLine, StudyWatcher):
     def run_finished(self, outcome: Outcome, done: int, missing: int, left: float) -> None:
         self.progress.update(self.line, completed=done, left=time_left(left) if done < missing else "")
         if not self.quiet:
-            self.console.print(f"  {escape(outcome.job.name):<24} {_costs(outcome)}", highlight=False)
+            self.console.print(f"  {shown(outcome.job.name):<24} {_costs(outcome)}", highlight=False)
 
 
 def _costs(outcome: Outcome) -> str:
     """The cost of every policy of a run, with a star for success; or why the run failed."""
     if outcome.record is None:
-        return f"[red]failed[/]  {escape(outcome.problem)}"
+        return f"[red]failed[/]  {shown(outcome.problem)}"
     results = [result for result in outcome.record.results if result.kind == "policy"]
     return "  ".join(f"{short(result.cost):>5}{'[green]*[/]' if result.success else ' '}" for result in results)

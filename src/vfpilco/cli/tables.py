@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.markup import escape
 from rich.table import Table
 
-from vfpilco.common.text import printable, short
+from vfpilco.common.say import shown
+from vfpilco.common.text import short
 from vfpilco.data.results import CostBand, TrialResult
 from vfpilco.machines.runs import RunSummary
 from vfpilco.tasks.task import Measure
@@ -45,7 +45,7 @@ def results_table(rows: Sequence[TrialResult], measures: Sequence[Measure] = ())
 
 
 def _heading(measure: Measure) -> str:
-    return f"{escape(measure.name)} [{escape(measure.unit)}]".replace("[", "\\[")
+    return shown(f"{measure.name} [{measure.unit}]")
 
 
 def _band(predicted: CostBand) -> str:
@@ -70,7 +70,7 @@ def posterior_sentence(rows: Sequence[TrialResult]) -> str:
 
 def runs_table(runs: Sequence[RunSummary], folder: Path) -> Table:
     """The runs in a folder; below it what is wrong with damaged ones."""
-    caption = escape("\n".join(printable(run.problem) for run in runs if run.problem)) or None
+    caption = "\n".join(shown(run.problem) for run in runs if run.problem) or None
     # No lines between columns: 80 characters are few, and only names may need several rows.
     table = Table(
         header_style="bold", caption=caption, caption_justify="left", box=None, pad_edge=False, padding=(0, 1)
@@ -81,8 +81,8 @@ def runs_table(runs: Sequence[RunSummary], folder: Path) -> Table:
         table.add_column(name, justify="left" if name in ("success", "state") else "right", no_wrap=True)
     for run in runs:
         table.add_row(
-            escape(printable(os.path.relpath(run.run, folder))),
-            escape(run.task or ""),
+            shown(os.path.relpath(run.run, folder)),
+            shown(run.task or ""),
             "" if run.seed is None else str(run.seed),
             "" if run.trials is None else f"{run.done} of {run.trials}",
             "" if run.best_cost is None else short(run.best_cost),

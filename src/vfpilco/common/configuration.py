@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import logging
 import os
 import platform
 import warnings
 from pathlib import Path
 
+from vfpilco.common.cache import prune
 from vfpilco.common.compiled import release
 from vfpilco.common.places import cache_folder
 
 CACHE_BYTES = 256 * 2**20
-"""Size of the compilation cache above which the least recently used entries are removed."""
-
-LOCK, PATIENCE = ".lockfile", 3.0
-"""The lock of that cache, and how long to wait for it in seconds."""
+"""Size of the compilation cache above which a program that starts removes the least recently used entries."""
 
 _configured = False
 
@@ -69,29 +66,13 @@ def _cache_compiled_code() -> None:
         writable = os.access(folder, os.W_OK)
     except OSError:
         writable = False
-    if writable and _is_locked(folder):
-        logging.getLogger("vfpilco").warning(
-            f"Another process keeps {folder / LOCK} locked: code is compiled without the cache, which takes longer."
-        )
-    elif writable:
+    if writable:
+        prune(folder, CACHE_BYTES)
         jax.config.update("jax_compilation_cache_dir", str(folder))
-        jax.config.update("jax_compilation_cache_max_size", CACHE_BYTES)
+        jax.config.update("jax_compilation_cache_max_size", -1)  # with a limit it waits for a lock at every use
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
         # Code that cannot be read from the cache is compiled again.
         warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache")
-
-
-def _is_locked(folder: Path) -> bool:
-    """Whether the lock of JAX's cache is held for longer than reading or writing takes: JAX would wait at every use."""
-    from filelock import FileLock, Timeout
-
-    try:
-        with FileLock(folder / LOCK, timeout=PATIENCE):
-            return False
-    except Timeout:
-        return True
-    except (OSError, NotImplementedError):
-        return True
 
 
 def _instruction_set() -> str:

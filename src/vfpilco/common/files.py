@@ -15,7 +15,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError
@@ -24,6 +24,7 @@ from safetensors.numpy import load, save
 from vfpilco.common.errors import DATA_ERRORS, UserError
 from vfpilco.common.text import is_printable, printable
 
+Row = TypeVar("Row")
 FORMAT = 5
 """The version of everything we write."""
 READABLE = (3, 4, 5)
@@ -168,6 +169,21 @@ def plain_json(text: bytes | str) -> Any:
         return _texts(json.loads(text), _check_text)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def read_json_lines(path: Path, make: Callable[[Any], Row]) -> list[Row]:
+    """What `make` makes of the JSON value in every line of a file; a `UserError` names the line that is damaged."""
+    try:
+        lines = read_file(path).decode().splitlines()
+    except (OSError, UnicodeDecodeError, Damaged) as error:
+        raise UserError(f"{path} cannot be read ({error}): fix or move it.") from error
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows.append(make(plain_json(line)))
+        except ValueError as error:
+            raise UserError(f"{path} is damaged in line {number} ({error}): fix or remove the line.") from error
+    return rows
 
 
 def _texts(value: Any, change: Callable[[str], str]) -> Any:

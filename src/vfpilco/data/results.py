@@ -118,6 +118,8 @@ class TrialResult(Evaluated):
     """Seconds of data that the policy was learned from."""
     ended_s: float | None = None
     """When the trial ended, if it ended early."""
+    ended: str = ""
+    """Why it did, where that is known."""
     predicted_cost: CostBand | None = None
     """What the model predicted."""
     success_chance: float | None = None
@@ -152,6 +154,8 @@ class EpisodeResult(Evaluated):
     """From 1."""
     ended_s: float | None = None
     """When it ended, if it ended early."""
+    ended: str = ""
+    """Why it did, where that is known."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -34,7 +35,7 @@ class Trial:
     velocity: Float[np.ndarray, "samples d_q"] | None = None
     """True velocities, likewise."""
     ended: str = field(default="", kw_only=True)
-    """Why it ended early; empty if it did not, or if it was read from a file."""
+    """Why it ended early; empty if it did not, or if nobody knows."""
     reached: bool = field(default=False, kw_only=True)
     """Whether it ended early because it reached its goal."""
 
@@ -59,6 +60,10 @@ class Trial:
         """Its first `steps` steps."""
         known = (None if rows is None else rows[: steps + 1] for rows in (self.true, self.velocity))
         return Trial(self.q[: steps + 1], self.u[:steps], self.sampling_time, *known)
+
+    def early(self, horizon: int) -> dict[str, Any]:
+        """When and why it ended, for a result, if that was before `horizon` steps."""
+        return {"ended_s": self.duration, "ended": self.ended} if self.steps < horizon else {}
 
     @property
     def evaluated(self) -> Float[np.ndarray, "samples d_q"]:

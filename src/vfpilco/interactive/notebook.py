@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import ExitStack
 from html import escape
 from typing import Any
 
+from vfpilco.common import interrupts
+from vfpilco.common.compiled import announced
 from vfpilco.common.text import printable, short
 from vfpilco.data.results import CostBand, Forecast, TrialResult
 from vfpilco.data.risk import percent
@@ -30,16 +33,28 @@ class NotebookDisplay(Watcher):
             from IPython.display import display as show  # pyright: ignore[reportMissingImports]
         self.trials, self.trial, self.pace = trials, 0, Pace()
         self.status, self.finished, self.lines = "starting", 0.0, list[str]()
-        self.next_time, self.done = 0.0, False
+        self.next_time, self.done, self.listening = 0.0, False, ExitStack()
+        self.compiling = False
         self.announced: int | None = None
         """The trial whose prediction was shown."""
         self.handle = show(self, display_id=True)
 
     def __enter__(self) -> NotebookDisplay:
+        self.listening.enter_context(announced(self._compiling))
+        self.listening.enter_context(interrupts.announced(self._stopping))
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.listening.close()
         self.done = True
+        self._update()
+
+    def _compiling(self, active: bool) -> None:
+        self.compiling = active
+        self._update()
+
+    def _stopping(self) -> None:
+        self.status = "stopping"
         self._update()
 
     def phase(self, trial: int, name: str) -> None:
@@ -85,10 +100,14 @@ class NotebookDisplay(Watcher):
         if self.done:
             return lines
         bar = f'<progress max="{self.trials}" value="{max(self.finished, 0):.3f}"></progress>'
-        return f"{lines}<div>{bar} {escape(self.status)}</div>"
+        return f"{lines}<div>{bar} {escape(self._now)}</div>"
 
     def __repr__(self) -> str:
-        return "\n".join(self.lines if self.done else [*self.lines, self.status])
+        return "\n".join(self.lines if self.done else [*self.lines, self._now])
+
+    @property
+    def _now(self) -> str:
+        return f"{self.status} (compiling)" if self.compiling else self.status
 
 
 def _predicted(band: CostBand, chance: float | None) -> str:

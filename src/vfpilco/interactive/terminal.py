@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
+from contextlib import ExitStack
 from typing import Any, Self
 
 from rich.cells import cell_len
@@ -13,7 +14,9 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn
 
+from vfpilco.common import interrupts
 from vfpilco.common.compiled import announced
+from vfpilco.common.say import shown
 from vfpilco.common.text import printable, short
 from vfpilco.data.results import EpisodeResult, Forecast, TrialResult
 from vfpilco.data.risk import percent
@@ -65,22 +68,27 @@ class Display(ProgressLine, Watcher):
             TextColumn("{task.fields[left]}"),
         )
         self.trials, self.trial, self.pace, self.doing = trials, 0, Pace(), "starting"
-        self.compiling = announced(self._compiling)
+        self.listening = ExitStack()
         self.notes: list[str] = []
         self.announced: int | None = None
         """The trial whose prediction was shown."""
         self.line = self.progress.add_task("starting", total=float(trials), where="", cost="", left="")
 
     def __enter__(self) -> Self:
-        self.compiling.__enter__()
+        self.listening.enter_context(announced(self._compiling))
+        self.listening.enter_context(interrupts.announced(self._stopping))
         return self
 
     def __exit__(self, *problem: Any) -> None:
-        self.compiling.__exit__(*problem)
+        self.listening.close()
         super().__exit__(*problem)
 
     def _compiling(self, active: bool) -> None:
         self.progress.update(self.line, description=f"{self.doing} (compiling)" if active else self.doing)
+
+    def _stopping(self) -> None:
+        self.doing = "stopping"
+        self.progress.update(self.line, description=self.doing, cost="", left="")
 
     def phase(self, trial: int, name: str) -> None:
         self.trial, self.doing = trial, name
@@ -106,13 +114,13 @@ class Display(ProgressLine, Watcher):
             words = sentence(result, predicted=result.trial != self.announced)
             self.console.print(f"  {words}   {outcome(result, 'not yet')}")
             if result.explanation is not None:
-                words = f"[dim]{escape(printable(result.explanation.text))}[/]"
+                words = f"[dim]{shown(result.explanation.text)}[/]"
                 self.console.print(Padding(words, (0, 0, 0, INDENT), expand=False), highlight=False)
 
     def note(self, text: str) -> None:
         self.notes.append(text)
         if not self.quiet:
-            self.console.print(f"  [yellow]note[/]  {escape(printable(text))}", highlight=False)
+            self.console.print(f"  [yellow]note[/]  {shown(text)}", highlight=False)
 
 
 def where(trial: int, trials: int) -> str:
@@ -168,7 +176,7 @@ def outcome(result: TrialResult | EpisodeResult, otherwise: str) -> str:
 def measured(result: TrialResult | EpisodeResult) -> str:
     """The task's measures of a trial, and when it ended if that was early."""
     ended = "" if result.ended_s is None else f"   ended after {result.ended_s:.1f} s"
-    return "".join(f"   {escape(name)} {value:.3g}" for name, value in result.measures.items()) + ended
+    return "".join(f"   {shown(name)} {value:.3g}" for name, value in result.measures.items()) + ended
 
 
 def time_left(seconds: float) -> str:

@@ -17,6 +17,7 @@ from vfpilco.model.noise import NoiseModel
 from vfpilco.model.prior_mean import PriorMean
 from vfpilco.recordings.stops import Stops
 from vfpilco.state.base import State
+from vfpilco.state.sound import sound
 from vfpilco.tasks.sensors import Sensor, std_at_rest
 
 
@@ -87,7 +88,8 @@ class Dynamics:
     def training_set(self, trial: Trial, since: int = 0) -> TrainingSet:
         """GP inputs and targets of one trial from the sample `since` on.
 
-        A motion that an end stop cut short is left out: it says nothing about the free one.
+        A motion that an end stop cut short is left out, which says nothing about the free one, and so are states with a
+        spike of the sensor in them.
         """
         pairs = self.state.pairs(trial)
         weights, noise = self.state.error_weights(self.prior_mean.rate_gain), None
@@ -98,7 +100,7 @@ class Dynamics:
             noise = self.noise.covariance(weights, pairs.t, trial.q[:, predicted], std)
         x = self.state.gp_input(pairs.state, pairs.u)
         data = TrainingSet(x, pairs.change, self.mean(pairs.state, pairs.u), noise)
-        kept = pairs.t >= since
+        kept = (pairs.t >= since) & sound(self.state, trial, pairs.t)
         if self.stops is not None:
             kept &= ~self.stops.reached(trial.q[pairs.t + 1]).any(1)
         return data if kept.all() else data.at(np.flatnonzero(kept))

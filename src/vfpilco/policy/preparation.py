@@ -9,6 +9,7 @@ import numpy as np
 from vfpilco.data.trial import Trial
 from vfpilco.policy.base import PolicyInputs
 from vfpilco.state.base import State
+from vfpilco.state.sound import sound
 from vfpilco.tasks.task import Task
 
 MARGIN = 0.3
@@ -17,7 +18,7 @@ MARGIN = 0.3
 
 def policy_inputs(state: State, task: Task, explored: Sequence[Trial]) -> PolicyInputs:
     """What a policy has to know, with the units of its inputs fixed by the exploration."""
-    x = np.concatenate([state.seen(state.pairs(trial).state) for trial in explored])
+    x = np.concatenate([_seen(state, trial) for trial in explored])
     kinds = state.policy_kinds()
     units = [spread(column) if k == "rate" else 1.0 for k, column in zip(kinds, x.T, strict=True)]
     positions = task.machine.positions
@@ -36,6 +37,12 @@ def policy_inputs(state: State, task: Task, explored: Sequence[Trial]) -> Policy
     turns *= kinds.count("circle") // (2 * len(turns) or 1)
     circle = tuple(k == "circle" for k in kinds)
     return PolicyInputs(tuple(units), tuple(task.machine.limits.tolist()), circle, tuple(turns))
+
+
+def _seen(state: State, trial: Trial) -> np.ndarray:
+    """What the policy would have seen in a trial, without spikes of the sensor."""
+    pairs = state.pairs(trial)
+    return np.asarray(state.seen(pairs.state))[sound(state, trial, pairs.t)]
 
 
 def reference_errors(task: Task, trial: Trial) -> np.ndarray | None:

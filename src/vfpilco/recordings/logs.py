@@ -15,6 +15,7 @@ from vfpilco.recordings.channels import Channels, columns_of, split_unit, time_c
 from vfpilco.recordings.findings import Finding, Findings, worst
 from vfpilco.recordings.formats import read_file
 from vfpilco.recordings.formats.base import Columns, renamed
+from vfpilco.recordings.spikes import spikes
 from vfpilco.recordings.splitting import Parts, parts
 from vfpilco.recordings.table import Table, decimals
 from vfpilco.recordings.times import check_repeated, check_times, to_seconds
@@ -23,6 +24,7 @@ from vfpilco.recordings.values import (
     check_degrees,
     check_input,
     check_plausible,
+    check_spikes,
     check_width,
     to_numbers,
     unwrapped,
@@ -119,7 +121,10 @@ def read_recordings(
     if not split:
         return [_recording(table, channels)]
     times, values = _times(table, channels, Findings()), _values(table, channels, Findings())[0]
-    cut = parts(times, values[:, : len(channels.positions)], values[:, len(channels.positions) :], channels)
+    q = values[:, : len(channels.positions)]
+    for position, column in zip(channels.positions, q.T, strict=True):
+        column[spikes(column, position.angle) & (position.commanded is None)] = np.nan
+    cut = parts(times, q, values[:, len(channels.positions) :], channels)
     if not cut.rows:
         raise UserError(f"{path} has no {cut.least} consecutive samples: record at least that many without a gap.")
     if len(cut.rows) == 1 and len(cut.rows[0]) == len(table.rows):
@@ -146,6 +151,7 @@ def _recording(table: Table, channels: Channels, cut: Parts | None = None) -> Re
     for i, p in enumerate(channels.positions):
         has_unit = split_unit(table.names[places[i]])[1] is not None
         if has_unit or not check_degrees(p, raw[:, i], table.header, findings):
+            check_spikes(p, raw[:, i], lines, findings)
             q[:, i] = unwrapped(p, raw[:, i], lines, findings)
     check_times(times, lines, channels.sampling_time, findings)
     for channel, column in zip(channels.inputs, u.T, strict=True):

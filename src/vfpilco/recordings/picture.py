@@ -10,7 +10,7 @@ import numpy as np
 
 from vfpilco.common.axes import draw_limit, draw_range, draw_target, legend_above
 from vfpilco.common.plotting import INPUT, MEASURED, PREDICTED, new_figure, save
-from vfpilco.common.text import count, readable
+from vfpilco.common.text import count, printable, readable
 from vfpilco.recordings.estimates import PositionEstimate, with_unit
 from vfpilco.recordings.findings import Finding
 from vfpilco.recordings.inspection import Inspection
@@ -62,7 +62,7 @@ def _title(recordings: list[Recording], inspection: Inspection) -> str:
     more = f" and {len(recordings) - 1} more" if len(recordings) > 1 else ""
     problems = sum(f.severity != "remark" for f in recordings[0].findings)
     found = count(problems, "finding") if problems else "no problems found"
-    return f"{recordings[0].path.name}{more}: {readable(inspection.sampling.rate)} Hz, {found}"
+    return f"{_plain(recordings[0].path.name)}{more}: {readable(inspection.sampling.rate)} Hz, {found}"
 
 
 def _position(axis: Any, recording: Recording, i: int, sampling_time: float, target: np.ndarray | None) -> None:
@@ -141,9 +141,9 @@ def _errors(axis: Any, p: PositionEstimate) -> None:
 def _caption(p: PositionEstimate) -> str:
     noise = "noise unknown" if p.noise is None else f"noise {with_unit(p.noise, p.unit)}"
     if p.quantisation is None:
-        return f"{p.name}: {noise}, no steps"
+        return f"{_plain(p.name)}: {noise}, no steps"
     digits = " (printed digits)" if p.quantisation.printed else ""
-    return f"{p.name}: {noise}, steps {with_unit(p.quantisation.step, p.unit)}{digits}"
+    return f"{_plain(p.name)}: {noise}, steps {with_unit(p.quantisation.step, p.unit)}{digits}"
 
 
 def _delay(axis: Any, inspection: Inspection) -> None:
@@ -162,4 +162,9 @@ def _delay(axis: Any, inspection: Inspection) -> None:
 
 
 def _label(name: str, unit: str) -> str:
-    return f"{name} [{unit}]" if unit else name
+    return _plain(f"{name} [{unit}]" if unit else name)
+
+
+def _plain(name: str) -> str:
+    """A name as Matplotlib shows it: without control characters, and without formulas."""
+    return printable(name).replace("$", r"\$")

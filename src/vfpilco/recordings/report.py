@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from vfpilco.common.say import shown
 from vfpilco.common.text import count, readable, seconds
 from vfpilco.recordings.estimates import InputEstimate, PositionEstimate, Sampling, with_unit
 from vfpilco.recordings.inspection import Inspection
@@ -23,7 +23,7 @@ def say(console: Console, recordings: list[Recording], inspection: Inspection | 
     """Print the findings of every file, and what the files show together."""
     for recording in recordings:
         duration = np.nanmax(recording.times, initial=0.0)
-        console.print(f"[bold]{escape(recording.label)}[/]  {count(len(recording.q), 'sample')}, {seconds(duration)}")
+        console.print(f"[bold]{shown(recording.label)}[/]  {count(len(recording.q), 'sample')}, {seconds(duration)}")
         console.print(_findings(recording) if recording.findings else "  [green]no problems found[/]")
     if inspection is None:
         return
@@ -31,7 +31,7 @@ def say(console: Console, recordings: list[Recording], inspection: Inspection | 
     console.print(_inputs(inspection))
     lines = _grid(2)
     for name, text in _lines(inspection).items():
-        lines.add_row(f"[bold]{name}[/]", escape(text))
+        lines.add_row(f"[bold]{name}[/]", shown(text))
     console.print(lines)
 
 
@@ -47,14 +47,15 @@ def _grid(columns: int) -> Table:
 def _findings(recording: Recording) -> Table:
     grid = _grid(4)
     for f in recording.findings:
-        grid.add_row("", f"[{COLOURS[f.severity]}]{f.severity}[/]", f.where, escape(f.sentence))
+        grid.add_row("", f"[{COLOURS[f.severity]}]{f.severity}[/]", f.where, shown(f.sentence))
     return grid
 
 
 def _positions(inspection: Inspection) -> Table:
     table = Table("position", "range", "step", "noise (std)", "movement per sample", title=None)
     for p in inspection.positions:
-        table.add_row(p.name, _range(p), _step(p), _noise(p), with_unit(p.movement, p.unit))
+        row = (p.name, _range(p), _step(p), _noise(p), with_unit(p.movement, p.unit))
+        table.add_row(*map(shown, row))
     return table
 
 
@@ -63,7 +64,7 @@ def _inputs(inspection: Inspection) -> Table:
     for i in inspection.inputs:
         held = readable(i.held, 2) if np.isfinite(i.held) else "the recording"
         held += {"the recording": "", "1": " sample"}.get(held, " samples")
-        table.add_row(i.name, _range(i), f"{i.saturated:.0%} of the samples", held)
+        table.add_row(*map(shown, (i.name, _range(i), f"{i.saturated:.0%} of the samples", held)))
     return table
 
 

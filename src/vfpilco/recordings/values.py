@@ -8,6 +8,7 @@ from vfpilco.common.text import readable
 from vfpilco.data.trial import LARGEST
 from vfpilco.recordings.channels import Channels
 from vfpilco.recordings.findings import Findings
+from vfpilco.recordings.spikes import spikes
 from vfpilco.recordings.table import number
 from vfpilco.tasks.machine import Input, Position
 
@@ -60,6 +61,21 @@ def check_plausible(position: Position, values: np.ndarray, lines: list[int], fi
             position.name,
         )
     return np.where(absurd, np.nan, values)
+
+
+def check_spikes(position: Position, values: np.ndarray, lines: list[int], findings: Findings) -> None:
+    """Report samples where a position jumps away and back; one that follows an input may."""
+    if position.commanded is not None:
+        return
+    for i in np.flatnonzero(spikes(values, position.angle)):
+        findings.add(
+            "error",
+            "spike",
+            lines[i],
+            f"{position.name} jumps to {values[i]:.4g} and back, as no machine does: check the sensor, or cut the file "
+            "here, as --split does.",
+            position.name,
+        )
 
 
 def check_width(rows: list[list[str]], lines: list[int], width: int, findings: Findings) -> None:

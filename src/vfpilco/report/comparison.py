@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from vfpilco.common.errors import UserError
+from vfpilco.common.files import read_json_lines
 from vfpilco.common.statistics import interval
 from vfpilco.data.records import from_json_types
 from vfpilco.report.page import write_page
@@ -90,13 +90,7 @@ def _run(source: Source, differing: dict[str, str | None]) -> dict[str, Any]:
 def study_data(file: Path) -> dict[str, Any]:
     """Success rates and cost percentiles of every configuration in the results of a study."""
     configurations: dict[str, list[list[StudyTrial]]] = {}
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            run = from_json_types(json.loads(line), StudyRun)
-        except ValueError as error:
-            raise UserError(
-                f"Line {number} of {file} is not a run of a study ({error}): correct or remove the line."
-            ) from error
+    for run in read_json_lines(file, lambda row: from_json_types(row, StudyRun)):
         configurations.setdefault(run.configuration or file.stem, []).append(run.policies)
     if not configurations:
         raise UserError(f"{file} holds no run: make some with vfpilco reproduce.")

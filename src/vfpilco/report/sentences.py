@@ -50,7 +50,8 @@ def _trial(result: TrialResult, first: bool, units: dict[str, str]) -> str:
     measures = "".join(
         f", {name} {value:.3g} {units.get(name, '')}".rstrip() for name, value in result.measures.items()
     )
-    ended = "" if result.ended_s is None else f" It ended early, after {result.ended_s:.3g} s."
+    why = f": {printable(result.ended)}" if result.ended else ""
+    ended = "" if result.ended_s is None else f" It ended early, after {result.ended_s:.3g} s{why}."
     own_cost = f"Its cost was {short(result.cost)}{measures}.{ended}"
     if result.kind == "explore":
         return f"An exploration, before the first policy. {own_cost}"

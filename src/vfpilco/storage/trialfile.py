@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import json
 import math
 import os
 from pathlib import Path
@@ -12,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from vfpilco.common.files import Damaged, read_file
+from vfpilco.common.files import Damaged, plain_json, read_file
+from vfpilco.common.text import printable
 from vfpilco.data.trial import LARGEST, Trial
 
 CHECKSUM = b"sha256,"
 """Starts the last line of a trial that was logged to its end."""
+END = b"# ended: "
+"""Starts the line, a comment, that says why a trial ended early."""
 
 
 def trial_to_csv(q: np.ndarray, u: np.ndarray, sampling_time: float, columns: list[str]) -> str:
@@ -33,15 +37,34 @@ def _row(t: float, q: np.ndarray, u: np.ndarray | None, d_u: int) -> list[str]:
     return [f"{t:.17g}", *(f"{value:.17g}" for value in q), *([""] * d_u if u is None else (f"{v:.17g}" for v in u))]
 
 
+def end_line(ended: str, reached: bool) -> str:
+    """The line after the last sample: why a trial ended early, and whether it reached its goal; empty if it did not."""
+    why = {"ended": printable(ended), "reached": reached}
+    return f"{END.decode()}{json.dumps(why)}\n" if ended or reached else ""
+
+
+def _end(line: bytes) -> dict[str, Any]:
+    """What an `end_line` says, to be passed to `Trial`; `ValueError` if it is not one."""
+    why = plain_json(line[len(END) :])
+    known = isinstance(why, dict) and {name: type(value) for name, value in why.items()}
+    if known != {"ended": str, "reached": bool}:
+        raise ValueError("its last line does not say why it ended")
+    return why
+
+
 def true_columns(positions: list[str], known: int) -> list[str]:
     """The names of true positions (`known` of 1) and velocities too (2)."""
     return [f"{what} {name}" for what in ("true", "velocity of")[:known] for name in positions]
 
 
-def read_trial(path: Path, positions: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Positions, inputs and sampling time of a finished trial, to the bit."""
+def read_trial(path: Path, positions: int) -> Trial:
+    """A finished trial, to the bit."""
     try:
-        rows = list(csv.reader(io.StringIO(read_file(path).decode())))[1:]
+        content, end = read_file(path), {}
+        samples, _, last = content.removesuffix(b"\n").rpartition(b"\n")
+        if last.startswith(END):
+            content, end = samples, _end(last)
+        rows = list(csv.reader(io.StringIO(content.decode())))[1:]
         t = [float(row[0]) for row in rows]
         q = np.array([[float(value) for value in row[1 : 1 + positions]] for row in rows])
         u = np.array([[float(value) for value in row[1 + positions :]] for row in rows[:-1]])
@@ -51,13 +74,13 @@ def read_trial(path: Path, positions: int) -> tuple[np.ndarray, np.ndarray, floa
             raise ValueError("it has values that cannot have been measured")
     except (ValueError, IndexError, csv.Error) as error:
         raise Damaged(f"{path} is not a trial of vfpilco or is damaged ({error})") from error
-    return q, u, t[1] - t[0]
+    return Trial(q, u, t[1] - t[0], **end)
 
 
 class NoLog:
     """A log that writes nothing."""
 
-    def add(self, i: int, q: np.ndarray, u: np.ndarray | None, true: list[np.ndarray]) -> None:
+    def add(self, i: int, q: np.ndarray, u: np.ndarray | None, true: list[np.ndarray], end: str = "") -> None:
         """Write nothing."""
 
     def close(self) -> None:
@@ -67,7 +90,8 @@ class NoLog:
 class TrialLog(NoLog):
     """A trial on its way to the disk: a row per sample, so that an interrupted one is kept up to there.
 
-    The last row is followed by a checksum. A disk error does not disturb the plant; it leaves `complete` False.
+    The last row is followed by the reason of an early end and by a checksum. A disk error does not disturb the plant;
+    it leaves `complete` False.
     """
 
     def __init__(self, path: Path, columns: list[str], sampling_time: float) -> None:
@@ -76,11 +100,14 @@ class TrialLog(NoLog):
         self.complete = self.failed = False
         self.sum = hashlib.sha256()
 
-    def add(self, i: int, q: np.ndarray, u: np.ndarray | None, true: list[np.ndarray]) -> None:
-        """Sample `i`, the inputs applied on it (None for the last), true positions and velocities where known."""
+    def add(self, i: int, q: np.ndarray, u: np.ndarray | None, true: list[np.ndarray], end: str = "") -> None:
+        """Sample `i`, the inputs applied on it (None for the last), true positions and velocities where known.
+
+        `end` is the `end_line` that follows the last sample.
+        """
         row = _row(i * self.sampling_time, q, u, len(self.columns) - len(q))
         row += [f"{value:.17g}" for known in true for value in known]
-        line = ",".join(row) + "\n"
+        line = ",".join(row) + "\n" + end
         try:
             if self.handle is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +142,8 @@ def write_log(path: Path, trial: Trial, columns: list[str]) -> None:
     log = TrialLog(path, columns, trial.sampling_time)
     for i, q in enumerate(trial.q):
         known = [rows[i] for rows in (trial.true, trial.velocity) if rows is not None]
-        log.add(i, q, trial.u[i] if i < trial.steps else None, known)
+        last = i == trial.steps
+        log.add(i, q, None if last else trial.u[i], known, end_line(trial.ended, trial.reached) if last else "")
     log.close()
     if not log.complete:
         raise OSError(f"{path} could not be written")
@@ -123,10 +151,13 @@ def write_log(path: Path, trial: Trial, columns: list[str]) -> None:
 
 def read_log(path: Path, positions: int, inputs: int, sampling_time: float) -> Trial:
     """What a `TrialLog` wrote, up to where it was interrupted."""
-    q, u, true = [], [], []
+    q, u, true, end = [], [], [], {}
     width = 1 + positions + inputs
     for line in read_file(path).split(b"\n")[1:-1]:
         try:
+            if line.startswith(END):
+                end = _end(line)
+                break
             cells = [float(cell) if cell else math.nan for cell in line.decode().split(",")]
         except ValueError:
             break
@@ -143,6 +174,7 @@ def read_log(path: Path, positions: int, inputs: int, sampling_time: float) -> T
         np.array(u[:-1]).reshape(-1, inputs),
         sampling_time,
         *(known[:, i : i + positions] for i in range(0, known.shape[1], positions)),
+        **end,
     )
 
 

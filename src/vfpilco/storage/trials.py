@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from vfpilco.storage.folder import Folder
 from vfpilco.storage.trialfile import (
     NoLog,
     TrialLog,
+    end_line,
     is_complete,
     read_log,
     read_trial,
@@ -54,7 +56,7 @@ class TrialFolder(Folder):
 
     def add_trial(self, index: int, trial: Trial, columns: list[str]) -> None:
         """Write a finished execution."""
-        content = trial_to_csv(trial.q, trial.u, trial.sampling_time, columns).encode()
+        samples = trial_to_csv(trial.q, trial.u, trial.sampling_time, columns)
         known = [rows for rows in (trial.true, trial.velocity) if rows is not None]
         if known:
             empty, names = np.empty((trial.steps, 0)), true_columns(columns[: trial.q.shape[1]], len(known))
@@ -63,7 +65,8 @@ class TrialFolder(Folder):
         else:  # An execution that was interrupted here before may have left some.
             for end in ("true.csv.sha256", "true.csv"):
                 self.inside(f"trials/{index:03d}.{end}").unlink(missing_ok=True)
-        self.write_with_checksum(f"trials/{index:03d}.csv", content)
+        content = samples + end_line(trial.ended, trial.reached)
+        self.write_with_checksum(f"trials/{index:03d}.csv", content.encode())
 
     def save_trial(self, index: int, trial: Trial, task: Task, log: NoLog | None = None) -> None:
         """Keep an execution that has just finished, even if the disk is full."""
@@ -95,17 +98,17 @@ class TrialFolder(Folder):
         """A finished execution; the first `positions` columns after t are positions."""
         with self.explaining_damage():
             self.checked(f"trials/{index:03d}.csv")
-            q, u, sampling_time = read_trial(self.verified(f"trials/{index:03d}.csv"), positions)
-            known: list[np.ndarray] = []
+            trial = read_trial(self.verified(f"trials/{index:03d}.csv"), positions)
             if self.has(f"trials/{index:03d}.true.csv") or self.has(f"trials/{index:03d}.true.csv.sha256"):
                 self.checked(f"trials/{index:03d}.true.csv")
                 path = self.verified(f"trials/{index:03d}.true.csv")
                 columns = read_file(path).split(b"\n")[0].count(b",")
-                true, _, _ = read_trial(path, columns)
-                if true.shape not in ((len(q), positions), (len(q), 2 * positions)):
+                true = read_trial(path, columns).q
+                if true.shape not in (trial.q.shape, (len(trial.q), 2 * positions)):
                     raise Damaged(f"{path} has {len(true)} rows of {columns} columns, which does not fit its trial")
                 known = [true[:, i : i + positions] for i in range(0, columns, positions)]
-            return Trial(q, u, sampling_time, *known)
+                trial = replace(trial, **dict(zip(("true", "velocity"), known, strict=False)))
+            return trial
 
 
 def _partial_names(index: int) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vfpilco.common.errors import UserError
-from vfpilco.common.files import write_file
+from vfpilco.common.files import read_file, write_file
 from vfpilco.common.plotting import new_figure, save
 from vfpilco.common.statistics import interval
 from vfpilco.common.versions import versions
@@ -120,8 +120,7 @@ def reliability(events: Sequence[Event]) -> list[tuple[float, int, int]]:
 
 def _holds_runs(file: Path) -> bool:
     """Whether a results file is that of a study with runs."""
-    with file.open() as lines:
-        return '"configuration"' in lines.readline()
+    return b'"configuration"' in read_file(file).partition(b"\n")[0]
 
 
 SUCCESS = ("task", "trials", "succeeded", "predicted", *SCORES, "in 95 % band", "in 50 % band", "cost in band")

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vfpilco.common.errors import UserError
-from vfpilco.common.files import write_file
+from vfpilco.common.files import read_json_lines, write_file
 from vfpilco.common.versions import Computer
 from vfpilco.data.records import Record, from_json_types, to_json_types
 from vfpilco.data.results import TrialResult
@@ -73,17 +72,7 @@ def read(file: Path) -> list[RunRecord]:
 
 def read_lines(file: Path, cls: type[Record]) -> list[Record]:
     """The records of a class in a file, a line each, as `read` reads those of runs."""
-    try:
-        lines = file.read_text().splitlines() if file.exists() else []
-    except (OSError, ValueError) as error:
-        raise UserError(f"{file} cannot be read ({error}): fix or move it.") from error
-    records = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            records.append(from_json_types(json.loads(line), cls))
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{file} is damaged in line {number} ({error}): fix or remove the line.") from error
-    return records
+    return read_json_lines(file, lambda row: from_json_types(row, cls)) if file.exists() else []
 
 
 def append(file: Path, record: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -56,6 +57,11 @@ class Evaluation(NamedTuple):
         names = self.results[0].measures if self.results else {}
         return {name: [result.measures[name] for result in self.results] for name in names}
 
+    @property
+    def ends(self) -> Counter[str]:
+        """Why episodes ended early, and how many did."""
+        return Counter(result.ended for result in self.results if result.ended)
+
     def __repr__(self) -> str:
         few = self.summary()
         return (
@@ -109,8 +115,8 @@ def evaluate(
             policy.reset()
             conditions = Conditions(policy.state.full_state, policy.slew, timekeeper(task))
             trial = execute(task, plant, policy, int(child.generate_state(1)[0]), conditions)
-            ended = trial.duration if trial.steps < task.horizon else None
-            result = EpisodeResult(**vars(task.evaluate(trial.evaluated, trial.reached)), episode=i, ended_s=ended)
+            done = task.evaluate(trial.evaluated, trial.reached)
+            result = EpisodeResult(**vars(done), episode=i, **trial.early(task.horizon))
             trials.append(trial)
             results.append(result)
             watch.evaluated(result)

@@ -17,7 +17,7 @@ from vfpilco.plants.addresses import find
 from vfpilco.plants.serve import BY_HAND
 from vfpilco.plants.serve.watchdog import WatchedMotion
 from vfpilco.policy.limits import Slew
-from vfpilco.storage.trialfile import NoLog
+from vfpilco.storage.trialfile import NoLog, end_line
 from vfpilco.tasks.plant import Closeable, EndsEarly, ExplainsEnd, KnowsPositions, KnowsVelocities, Plant
 from vfpilco.tasks.task import Task
 from vfpilco.trials.punctuality import Punctuality, undisturbed
@@ -102,7 +102,7 @@ def execute(task: Task, plant: Plant, controller: Controller, seed: int, conditi
         if problem is error:
             raise
         raise problem from error
-    return recorded.explained(trimmed(task, recorded.trial()))
+    return trimmed(task, recorded.trial())
 
 
 def _failure(recorded: Recording, motion: WatchedMotion, error: BaseException) -> BaseException:
@@ -178,7 +178,7 @@ def _loop(recorded: Recording, motion: WatchedMotion, controller: Controller, se
             break
     if punctuality:
         punctuality.measured()
-    recorded.keep(None)
+    recorded.finish()
 
 
 def trimmed(task: Task, trial: Trial) -> Trial:
@@ -203,6 +203,7 @@ class Recording:
         self.velocity: list[np.ndarray] = []
         self.failure: BaseException | None = None
         self.stopped = ""
+        self.reached = False
         self.low, self.high = np.array([p.plausible_range for p in task.machine.positions]).T
 
     def add(self, measured: np.ndarray | None) -> None:
@@ -249,12 +250,15 @@ class Recording:
         """Whether the plant ended the trial."""
         return isinstance(self.plant, EndsEarly) and bool(self.plant.terminated)
 
-    def explained(self, trial: Trial) -> Trial:
-        """The trial with the reason that the plant gives for its early end, if it has ended it and the task has not."""
+    def finish(self) -> None:
+        """The latest sample was the last one: log it, with the reason that the plant gives if it has ended the trial.
+
+        What the task ended is found by `trimmed`.
+        """
         plant = self.plant
-        if trial.ended or not (isinstance(plant, ExplainsEnd) and plant.ended) or trial.steps >= self.task.horizon:
-            return trial
-        return replace(trial, ended=plant.ended, reached=self.task.end_is_success and not plant.truncated)
+        if not self.stopped and len(self.u) < self.task.horizon and isinstance(plant, ExplainsEnd) and plant.ended:
+            self.stopped, self.reached = plant.ended, self.task.end_is_success and not plant.truncated
+        self.keep(None)
 
     def limited(self, u: np.ndarray) -> np.ndarray:
         """The inputs within their limits, and within the slew limit around the last ones."""
@@ -276,7 +280,8 @@ class Recording:
     def keep(self, u: np.ndarray | None) -> None:
         """Log the latest sample, with the inputs that are applied on it."""
         true = [known[-1] for known in (self.true, self.velocity) if known]
-        self.conditions.log.add(len(self.q) - 1, self.q[-1], u, true)
+        end = end_line(self.stopped, self.reached) if u is None else ""
+        self.conditions.log.add(len(self.q) - 1, self.q[-1], u, true, end)
 
     @property
     def true_state(self) -> np.ndarray:
@@ -290,4 +295,4 @@ class Recording:
         u = self.u[: max(len(self.q) - 1, 0)]
         known = [np.array(rows[: len(self.q)]) if rows else None for rows in (self.true, self.velocity)]
         q, u = np.array(self.q).reshape(-1, d_q), np.array(u).reshape(-1, d_u)
-        return Trial(q, u, machine.sampling_time, *known, ended=self.stopped)
+        return Trial(q, u, machine.sampling_time, *known, ended=self.stopped, reached=self.reached)

@@ -14,6 +14,7 @@ from vfpilco.common.text import count
 from vfpilco.data.results import Timing, TrialResult
 from vfpilco.data.trial import Trial
 from vfpilco.data.watcher import NoteKeeper
+from vfpilco.recordings.trials import faults, jumps
 from vfpilco.rollout.particles import Rollout
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.storage.scenes import SCENES, draw
@@ -82,6 +83,8 @@ class Journal:
                     f"The trial has only {samples}, too few to learn much: if this happens again, use smaller inputs "
                     "(--gentle, --slew), or let trials end later."
                 )
+        for fault in (faults if exploring else jumps)(executed, self.task):
+            self.watch.note(f"CHECK THE MEASUREMENTS: {fault}")
         return executed
 
     def record(
@@ -103,7 +106,7 @@ class Journal:
             file=f"trials/{index:03d}.csv",
             trial=number,
             experience_s=experience,
-            ended_s=trial.duration if trial.steps < self.task.horizon else None,
+            **trial.early(self.task.horizon),
             **({} if compared is None else vars(compared)),
         )
         if kind == "policy" and row.ended_s is not None and not row.success:

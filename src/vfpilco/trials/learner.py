@@ -20,7 +20,6 @@ from vfpilco.model.model import Model
 from vfpilco.policy.base import Policy
 from vfpilco.policy.learned import LearnedPolicy
 from vfpilco.policy.preparation import policy_inputs, reference_errors
-from vfpilco.recordings.trials import faults
 from vfpilco.rollout.band import band_of
 from vfpilco.rollout.optimise import FRESH, Optimisation
 from vfpilco.rollout.optimised import Optimised
@@ -95,10 +94,7 @@ class Learner:
         self.watch.phase(0, "exploring")
         share = self.settings.limits.gentle * cautious_share(self.task, self.result.explored)
         controller = explorer(self.task, self.plan.seed, i, self.settings.limits.first_share)
-        explored = self.on_plant(0, lambda q: share * np.asarray(controller(q)))
-        for fault in faults(explored, self.task):
-            self.watch.note(f"CHECK THE MEASUREMENTS: {fault}")
-        self.journal.record(explored, "explore")
+        self.journal.record(self.on_plant(0, lambda q: share * np.asarray(controller(q))), "explore")
 
     def learn_model(self, trial: int) -> Model:
         """Model learning: one GP per joint on all data so far, with the kernel and the noise that suit them best."""

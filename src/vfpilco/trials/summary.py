@@ -93,6 +93,7 @@ def record(row: TrialResult) -> dict[str, str | float | bool | None]:
         "risk": None if row.risk is None else row.risk.leaving,
         "band_coverage": row.band_coverage,
         "ended_s": row.ended_s,
+        "ended": row.ended,
         **row.measures,
         "notes": "\n".join(row.notes),
     }

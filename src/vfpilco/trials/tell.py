@@ -17,6 +17,7 @@ from vfpilco.data.trial import Trial
 from vfpilco.data.watcher import Watcher
 from vfpilco.machines.load import as_task
 from vfpilco.policy.learned import LearnedPolicy
+from vfpilco.recordings.trials import jumps
 from vfpilco.storage.header import RunHeader
 from vfpilco.storage.runfolder import RunFolder
 from vfpilco.tasks.task import Task
@@ -80,6 +81,8 @@ def tell(
         called = names or [f"Trial {i} of those given" for i in range(1, len(trials) + 1)]
         for trial, name in zip(trials, called, strict=False):
             task.machine.check_plausible(trial.q, name)
+            for fault in jumps(trial, task):
+                raise UserError(f"{name}: {fault} Leave the trial out, or cut it there.")
         # If adding the same trials was interrupted, the first of them may be there already.
         done = int(len(known) > recorded and np.array_equal(known[-1].q, trials[0].q))
         check_different(known, trials[done:], [*files, *called[done:]])

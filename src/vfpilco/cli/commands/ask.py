@@ -15,6 +15,7 @@ from vfpilco.cli.arguments import flag, parse
 from vfpilco.cli.display import Display
 from vfpilco.cli.options import check_columns, given_options, inspected_settings
 from vfpilco.common.errors import UserError
+from vfpilco.common.say import shown
 from vfpilco.common.text import printable, short
 from vfpilco.data.records import to_json_types
 from vfpilco.data.risk import Risk, percent
@@ -70,7 +71,7 @@ def run(argv: list[str]) -> None:
         print(json.dumps(to_json(args.run, asked, policy, made)))
     elif not args.quiet:
         for line in sentences(args.run, asked, policy, made):
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+            console.print(shown(line), highlight=False, soft_wrap=True)
 
 
 def refuse_settings(argv: list[str]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from vfpilco.cli.arguments import parse
 from vfpilco.cli.doctor import examine
 from vfpilco.cli.help import lines
+from vfpilco.common.say import say
 
 PART = 20
 """The width of the names of the parts."""
@@ -29,4 +30,5 @@ def run(argv: list[str]) -> None:
         print(json.dumps({"findings": [asdict(finding) for finding in findings]}))
         return
     for finding in findings:
-        print("\n".join(lines(finding.part, finding.state + (f": {finding.remedy}" if finding.remedy else ""), PART)))
+        for line in lines(finding.part, finding.state + (f": {finding.remedy}" if finding.remedy else ""), PART):
+            say(line)

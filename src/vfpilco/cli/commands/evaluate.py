@@ -14,6 +14,7 @@ from tyro.conf import Positional, arg
 from vfpilco.cli.arguments import parse
 from vfpilco.cli.display import Episodes
 from vfpilco.cli.prompts import agrees_to_plant, check_terminal
+from vfpilco.common.say import say
 from vfpilco.common.text import short
 from vfpilco.machines.runs import on_plant, open_run
 from vfpilco.tasks.task import Task
@@ -54,7 +55,7 @@ def run(argv: list[str]) -> None:
     found = evaluate(task, policy, args.episodes, args.seed, watch)
     if args.json:
         summary = {"run": str(args.run), "trial": args.trial, **dataclasses.asdict(found.summary())}
-        print(json.dumps({**summary, "costs": found.costs, "successes": found.successes}))
+        print(json.dumps({**summary, "costs": found.costs, "successes": found.successes, "ended": found.ends}))
     else:
         show(args.run, task, found)
 
@@ -64,7 +65,7 @@ def show(run: Path, task: Task, found: Evaluation) -> None:
     summary = found.summary()
     successes = f"{sum(found.successes)} of {summary.episodes} episodes succeeded ({summary.success_rate:.0%})"
     spread = f"{summary.cost_std:.{1 if summary.cost_mean >= 10 else 3}f}"
-    print(f"{run}: {successes}")
-    print(f"cost {short(summary.cost_mean)} ± {spread}, worst {short(summary.cost_worst)}")
+    say(f"{run}: {successes}")
+    say(f"cost {short(summary.cost_mean)} ± {spread}, worst {short(summary.cost_worst)}")
     for measure in task.measures:
-        print(f"{measure.name} {summary.measures[measure.name]:.3g} {measure.unit}")
+        say(f"{measure.name} {summary.measures[measure.name]:.3g} {measure.unit}")

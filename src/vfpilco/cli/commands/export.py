@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from vfpilco.cli.arguments import parse
+from vfpilco.common.say import say
 from vfpilco.exports import export
 from vfpilco.exports.targets import Form
 from vfpilco.machines.runs import open_run
@@ -56,6 +57,6 @@ def run(argv: list[str]) -> None:
         found = None if made.report is None else made.report._asdict()
         print(json.dumps({"export": str(made.folder), "files": made.files, "check": found, "notes": made.notes}))
         return
-    print(f"{made.folder}: {', '.join(made.files)}")
+    say(f"{made.folder}: {', '.join(made.files)}")
     for sentence in [*(made.report.sentences() if made.report else []), *made.notes]:
-        print(sentence)
+        say(sentence)

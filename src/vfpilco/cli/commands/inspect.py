@@ -15,6 +15,7 @@ from tyro.conf import Positional, arg
 from vfpilco.cli.arguments import check_given, parse
 from vfpilco.cli.columns import listed, renaming
 from vfpilco.common.errors import UserError
+from vfpilco.common.say import shown
 from vfpilco.machines.load import load
 from vfpilco.recordings.channels import Channels, guess
 from vfpilco.recordings.formats import read_file
@@ -73,10 +74,10 @@ def run(argv: list[str]) -> None:
         print(json.dumps({**as_json(recordings, found), "picture": None if picture is None else str(picture)}))
     else:
         if guessed:
-            console.print(f"[dim]{guessed}[/]", highlight=False)
+            console.print(f"[dim]{shown(guessed)}[/]", highlight=False)
         say(console, recordings, found)
         if picture is not None:
-            console.print(f"[bold]picture[/]   {picture}", highlight=False, soft_wrap=True)
+            console.print(f"[bold]picture[/]   {shown(picture)}", highlight=False, soft_wrap=True)
     for recording in recordings:
         refuse(recording)
 

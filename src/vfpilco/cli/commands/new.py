@@ -12,6 +12,7 @@ from tyro.conf import Positional, arg
 from vfpilco.cli.arguments import parse
 from vfpilco.common.errors import UserError
 from vfpilco.common.files import write_file
+from vfpilco.common.say import say
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ def run(argv: list[str]) -> None:
     if file.exists():
         raise UserError(f"{file} exists already: choose another name.")
     write_file(file, files("vfpilco.cli").joinpath("my_rig.template").read_text(encoding="utf-8"))
-    print(f"{file} is a simulated pendulum that can be learned immediately:\n\n  vfpilco learn {file}\n")
-    print("Then change it to your machine, from top to bottom.")
-    print(f"vfpilco learn {file} --dry-run tests the machine without applying inputs.")
+    say(f"{file} is a simulated pendulum that can be learned immediately:")
+    for line in ("", f"  vfpilco learn {file}", "", "Then change it to your machine, from top to bottom."):
+        say(line)
+    say(f"vfpilco learn {file} --dry-run tests the machine without applying inputs.")

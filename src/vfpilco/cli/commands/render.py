@@ -13,6 +13,7 @@ from vfpilco.cli.arguments import parse
 from vfpilco.cli.display import FilmProgress
 from vfpilco.common.checks import check_integer
 from vfpilco.common.errors import UserError
+from vfpilco.common.say import say
 from vfpilco.report.movie import check_kind, film_of_run, render
 from vfpilco.report.picture import policy_row
 from vfpilco.report.source import Source, task_if_any
@@ -57,4 +58,4 @@ def run(argv: list[str]) -> None:
     film = film_of_run(source, index, args.predicted)
     with FilmProgress(quiet=args.json) as drawn:
         written = render(film, args.out, fps=args.fps, speed=args.speed, progress=drawn)
-    print(json.dumps({"rendered": str(written)}) if args.json else f"rendered  {written}")
+    say(json.dumps({"rendered": str(written)}) if args.json else f"rendered  {written}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,6 +11,7 @@ from tyro.conf import Positional, arg
 
 from vfpilco.cli.arguments import check_given, parse
 from vfpilco.common.errors import UserError
+from vfpilco.common.say import say
 from vfpilco.report import write_comparison, write_report
 from vfpilco.report.figures import write_figures
 from vfpilco.report.live import show
@@ -43,13 +43,13 @@ def run(argv: list[str]) -> None:
     check_given(args.runs, "report", "RUN: name the folder of a run")
     written, figures = write(args)
     if args.open:
-        show(written, lambda note: print(note, file=sys.stderr))
+        show(written, lambda note: say(note, error=True))
     if args.json:
         print(json.dumps({"report": str(written), "figures": [str(file) for file in figures]}))
         return
-    print(f"report    {written}")
+    say(f"report    {written}")
     for file in figures:
-        print(f"figure    {file}")
+        say(f"figure    {file}")
 
 
 def write(args: Arguments) -> tuple[Path, list[Path]]:

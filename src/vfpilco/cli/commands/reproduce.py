@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal
 
 from rich.console import Console
 from rich.markdown import Markdown
-from rich.markup import escape
 from tyro.conf import Positional, arg
 
 from vfpilco.cli.arguments import parse
 from vfpilco.cli.outputs import row_to_json
 from vfpilco.cli.study_display import StudyDisplay
 from vfpilco.common.errors import UserError
+from vfpilco.common.say import say, shown
 from vfpilco.data.records import to_json_types
 from vfpilco.studies import STUDIES, alternatives, calibration, draws
 from vfpilco.studies import load as load_study
@@ -60,11 +60,11 @@ class Lines(alternatives.ComparisonWatcher):
         self.console.print(f"{total} attempts: {total - missing} finished, {missing} missing", highlight=False)
 
     def attempted(self, name: str, record: AlternativeRecord | None, problem: str) -> None:
-        said = escape(problem)
+        said = shown(problem)
         if record is not None:
             done = record.attempt
             said = f"{'solved' if done.solved else 'not solved'}: {done.experience_s:.3g} s, {done.minutes:.3g} min"
-        self.console.print(f"  {escape(name):<32} {said}", highlight=False)
+        self.console.print(f"  {shown(name):<32} {said}", highlight=False)
 
 
 def compare_alternatives(args: Arguments) -> None:
@@ -94,7 +94,7 @@ def _show(console: Console, table: str, files: tuple[Path, ...]) -> None:
     if table:
         console.print(Markdown(table))
         for file in files:
-            console.print(str(file), highlight=False, markup=False, soft_wrap=True)
+            console.print(shown(file), highlight=False, soft_wrap=True)
 
 
 def run(argv: list[str]) -> None:
@@ -112,7 +112,7 @@ def run(argv: list[str]) -> None:
         done = calibration.calibrate(args.results or RESULTS)
         return _show(Console(), done.table, done.files)
     if args.study == draws.NAME:
-        done = draws.compare_draws(args.out or Path("runs"), args.results or RESULTS, print)
+        done = draws.compare_draws(args.out or Path("runs"), args.results or RESULTS, say)
         return _show(Console(), done.table, done.files)
     study = load_study(args.study)
     out = args.out or Path("runs") / study.name

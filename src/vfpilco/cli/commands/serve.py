@@ -10,6 +10,7 @@ from tyro.conf import Positional, arg
 
 from vfpilco.cli.arguments import parse
 from vfpilco.common.errors import UserError
+from vfpilco.common.say import say
 from vfpilco.data.failures import NotStopped
 from vfpilco.machines.load import load
 from vfpilco.plants.serve import Unstoppable, place, serve
@@ -55,6 +56,7 @@ def run(argv: list[str]) -> None:
             realtime=args.realtime,
             step_timeout=rules.step_timeout,
             reset_timeout=rules.reset_timeout,
+            say=say,
         )
     except Unstoppable as problem:
         raise NotStopped(f"{problem}.") from problem

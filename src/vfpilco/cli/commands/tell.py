@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +14,8 @@ from vfpilco.cli.columns import renaming
 from vfpilco.cli.options import parse_with_options, parse_without_options
 from vfpilco.cli.outputs import row_to_json
 from vfpilco.common.errors import UserError
-from vfpilco.common.text import printable, short
+from vfpilco.common.say import say
+from vfpilco.common.text import short
 from vfpilco.data.results import TrialResult
 from vfpilco.data.watcher import Watcher
 from vfpilco.machines.load import load
@@ -56,7 +56,7 @@ class PrintedNotes(Watcher):
     """Prints notes to standard error, apart from the results."""
 
     def note(self, text: str) -> None:
-        print(f"note      {printable(text)}", file=sys.stderr)
+        say(f"note      {text}", error=True)
 
 
 def run(argv: list[str]) -> None:
@@ -70,7 +70,7 @@ def run(argv: list[str]) -> None:
     ]
     for recording in recordings:
         for finding in recording.findings:
-            print(f"{recording.label}, {finding}", file=sys.stderr)
+            say(f"{recording.label}, {finding}", error=True)
     trials = [trial_of(recording, task) for recording in recordings]
     labels = [recording.label for recording in recordings]
     result = tell(args.run, task, trials, names=labels, seed=args.seed, watch=PrintedNotes(), settings=settings)
@@ -99,5 +99,5 @@ def show(args: Arguments, labels: list[str], added: list[TrialResult]) -> None:
         return
     for label, row in zip(labels, added, strict=True):
         what = "exploration" if row.kind == "explore" else f"trial {row.trial}"
-        print(f"{label}: {what}, cost {short(row.cost)}{', success' if row.success else ''}")
-    print(f"next      vfpilco ask {args.run}")
+        say(f"{label}: {what}, cost {short(row.cost)}{', success' if row.success else ''}")
+    say(f"next      vfpilco ask {args.run}")
