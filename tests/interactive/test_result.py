@@ -17,9 +17,9 @@ import vfpilco
 from vfpilco.common import compiled, interrupts
 from vfpilco.interactive import learn as module
 from vfpilco.interactive.notebook import NotebookDisplay
+from vfpilco.interactive.terminal import Display
 from vfpilco.report.figures import policy_figure
 from vfpilco.report.picture import trial_figure
-from vfpilco.interactive.terminal import Display
 from vfpilco.storage.runfolder import RunFolder
 
 SAMPLE = Path(__file__).parent.parent / "samples" / "run-format4"

@@ -47,6 +47,34 @@ def test_motions_that_only_turn_back_are_no_stops(name: str):
             assert find_stops([trial], [], task.machine) is None
 
 
+PISTON = "examples/machines/pneumatic_positioner.py"
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4])
+def test_every_longer_contact_of_a_slow_piston_with_its_end_is_found(seed: int):
+    """It gains speed over several samples: from one sample to the next it would hardly move on."""
+    task, trial = explored(PISTON, seed)
+    stops = find_stops([trial], [], task.machine)
+    low, high = (stops.low[0], stops.high[0]) if stops is not None else (-np.inf, np.inf)
+    for side, place in ((-1, low), (1, high)):
+        contact = np.count_nonzero(side * trial.q[:, 0] > 0.1)
+        if contact > 4:
+            assert side * place == pytest.approx(0.1, abs=5e-3)
+        elif contact == 0:
+            assert not np.isfinite(place)
+
+
+def test_a_place_that_the_free_motion_might_not_reach_is_no_stop():
+    """The model of the free motion errs elsewhere as much: the machine sticks here and there."""
+    rng = np.random.default_rng(0)
+    u, q, v = rng.uniform(-1, 1, (200, 1)), [0.0], 0.0
+    for t in range(200):
+        v = 0.0 if rng.random() < 0.3 else 0.9 * v + 0.1 * u[t, 0]
+        q.append(q[-1] + v)
+    machine = dataclasses.replace(vfpilco.task(SLIDER).machine, sensor=vfpilco.GaussianNoise((0.0,)))
+    assert find_stops([Trial(np.array(q)[:, None], u, 0.04)], [], machine) is None
+
+
 def test_a_stop_that_a_later_trial_went_through_is_none():
     task, trial = pushed_slider()
     beyond = dataclasses.replace(trial, q=trial.q + 0.05)

@@ -38,6 +38,8 @@ STARTS = (PRIOR_MEAN, np.log([0.1, 0.1, 0.1, 0.01, 0.1, 0.003]))
 """Errors of the sensor, or errors of the clock: the optimiser does not always find its way from one to the other."""
 NEGLIGIBLE = -6.5
 """Noise whose logarithm, relative to the motion, is below this cannot be distinguished from zero."""
+LEAST = -9.0
+"""The least logarithm of a noise that is compared with that of a declared sensor."""
 SCALES = len(PRIOR_MEAN)
 """How many scales there are; a length for each position follows, with a prior mean of 1 and a standard deviation of 1
 in its logarithm."""
@@ -59,6 +61,36 @@ class Evidence:
     """The most probable measurement errors, sample by sample from the first one that the model explains."""
     scales: np.ndarray
     """The most probable scales of motion and noise."""
+    cost: float = 0.0
+    """The negative logarithm of their posterior density, up to a constant."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """What is known of the noise of a sensor beforehand, in the unit of the position."""
+
+    expected: float
+    """The most probable standard deviation; 0 if none is more probable than others."""
+    within: tuple[float, float] | None = None
+    """Its range; None: any."""
+
+    def prior_mean(self, scale: float) -> np.ndarray:
+        """The prior mean of the scales for a second difference of that size."""
+        if not self.expected:
+            return PRIOR_MEAN
+        return np.concatenate([PRIOR_MEAN[:3], [max(np.log(self.expected / scale), LEAST)], PRIOR_MEAN[4:]])
+
+    @property
+    def negligible(self) -> float:
+        """Noise whose logarithm is below this cannot be distinguished from zero."""
+        return LEAST + 0.1 if self.expected else NEGLIGIBLE
+
+    def bounds(self, scale: float) -> tuple[float, float]:
+        """The range of the logarithm, likewise."""
+        if self.within is None:
+            return LEAST, 4.0
+        low, high = np.log(np.maximum(np.array(self.within) / scale, np.exp(LEAST)))
+        return float(low), float(high)
 
 
 @dataclass(frozen=True)
@@ -129,7 +161,13 @@ class Terms:
 
 
 def evidence(
-    motion: Motion, i: int, rows: np.ndarray, lags: Sequence[int], starts: Sequence[np.ndarray] = STARTS, steps=STEPS
+    motion: Motion,
+    i: int,
+    rows: np.ndarray,
+    lags: Sequence[int],
+    starts: Sequence[np.ndarray] = STARTS,
+    steps: int = STEPS,
+    level: Level | None = None,
 ) -> Evidence:
     """The evidence of position `i`, at the most probable scales of motion and noise that are found from the starts.
 
@@ -140,6 +178,7 @@ def evidence(
         lags: How many samples late the inputs are that have an effect.
         starts: Where the optimisation starts.
         steps: Its steps, at most.
+        level: What is known of the noise beforehand; None: next to nothing.
     """
     t = FIRST + rows
     terms = Terms.of(motion, rows, lags)
@@ -154,18 +193,23 @@ def evidence(
     errors, uneven = pattern @ pattern.T, (pattern * (speed / mean_speed)) @ pattern.T
     known, options = (y, terms, errors, uneven), {"maxiter": steps}
     bounds = [(-7.0, 4.0)] * SCALES + [(-2.0, 4.0)] * len(motion.places)
+    prior_mean = PRIOR_MEAN
+    if level is not None:
+        prior_mean, bounds[3] = level.prior_mean(scale), level.bounds(scale)
     begins = [np.concatenate([s, np.zeros(SCALES + len(motion.places) - len(s))]) for s in starts]
-    tries = [minimize(_cost, s, known, "L-BFGS-B", jac=True, bounds=bounds, options=options) for s in begins]
+    begins = begins if level is None else [np.clip(s, *np.array(bounds).T) for s in begins]
+    given = (*known, prior_mean)
+    tries = [minimize(_cost, s, given, "L-BFGS-B", jac=True, bounds=bounds, options=options) for s in begins]
     found = min(tries, key=lambda one: one.fun)
     noise, timing = scale * np.exp(found.x[3:5])
-    if found.x[3] < NEGLIGIBLE:
+    if found.x[3] < (NEGLIGIBLE if level is None else level.negligible):
         noise = 0.0
     root = np.linalg.cholesky(_covariance(found.x, *known)[0])
     white = solve_triangular(root, y, lower=True)
     variance = np.exp(2 * found.x[3]) + np.exp(2 * found.x[4]) * speed / mean_speed
     left = scale * variance * (pattern.T @ solve_triangular(root, white, lower=True, trans=1))
     logs = -0.5 * white**2 - np.log(np.diag(root))
-    return Evidence(logs, float(noise), float(timing / np.sqrt(mean_speed)), left, found.x)
+    return Evidence(logs, float(noise), float(timing / np.sqrt(mean_speed)), left, found.x, float(found.fun))
 
 
 def _covariance(logs: np.ndarray, y: np.ndarray, terms: Terms, errors: np.ndarray, uneven: np.ndarray):
@@ -178,7 +222,9 @@ def _covariance(logs: np.ndarray, y: np.ndarray, terms: Terms, errors: np.ndarra
     return covariance, near, local
 
 
-def _cost(logs: np.ndarray, y: np.ndarray, terms: Terms, errors: np.ndarray, uneven: np.ndarray):
+def _cost(
+    logs: np.ndarray, y: np.ndarray, terms: Terms, errors: np.ndarray, uneven: np.ndarray, prior_mean: np.ndarray
+):
     """Negative log posterior of the scales and its gradient."""
     level, rate, drive, noise, timing, rest, *lengths = np.exp(2 * logs)
     covariance, near, local = _covariance(logs, y, terms, errors, uneven)
@@ -199,7 +245,7 @@ def _cost(logs: np.ndarray, y: np.ndarray, terms: Terms, errors: np.ndarray, une
         rest * np.trace(cotangent),
         *(0.5 * np.tensordot(terms.distances, place * local, 2) / lengths),
     ]
-    deviation = np.concatenate([(logs[:SCALES] - PRIOR_MEAN) / PRIOR_STD, logs[SCALES:]])
+    deviation = np.concatenate([(logs[:SCALES] - prior_mean) / PRIOR_STD, logs[SCALES:]])
     value = 0.5 * y @ weights + np.log(np.diag(root)).sum() + 0.5 * deviation @ deviation
     return float(value), np.array(gradient) + deviation / np.concatenate([PRIOR_STD, np.ones(len(lengths))])
 

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from vfpilco.data.trial import Trial
+from vfpilco.recordings.free_motion import AHEAD, FIRST, FreeMotion
 from vfpilco.tasks.machine import Machine
 from vfpilco.tasks.sensors import std_at_rest
 
@@ -20,6 +21,11 @@ STAY = 3
 """The fewest samples in a row that are a stay."""
 PUSHED = 3.0
 """How far a position would have moved on during a stay, in units of that tolerance, by a model of the free motion."""
+
+PUSHED_AHEAD = 4.0
+"""The same for the place that the free motion would have reached a few samples ahead, with the speed that it gains."""
+SURE = 2.0
+"""The same, in units of the largest error of that prediction where nothing stops the position."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +73,9 @@ def find_stops(explored: Sequence[Trial], later: Sequence[Trial], machine: Machi
     """The end stops of a machine; None if there are none.
 
     A stop is the extreme of a position where it stayed for some samples, although a linear model of the motion away
-    from there moves it on, far beyond what a sensor could miss. A motion that only turns back is explained by the
-    model.
+    from there moves it on, far beyond what a sensor could miss: sample by sample, or in a few samples without what was
+    measured meanwhile, if this is also further than the model errs anywhere else. A motion that only turns back is
+    explained by the model.
 
     Args:
         explored: Executions whose inputs did not depend on the measurements: a controller stays at its goal.
@@ -100,9 +107,28 @@ def _stop(trials: Sequence[Trial], i: int, side: int, end: float, tolerance: flo
         return None
     predicted = _free_motion(trials, i, end, tolerance)
     pushes = [side * predicted(trial, np.arange(first, last)).sum() for trial, first, last in stays]
-    best = int(np.argmax(pushes))
-    trial, first, last = stays[best]
-    return float(np.median(trial.q[first : last + 1, i])) if pushes[best] > PUSHED * tolerance else None
+    if max(pushes) <= PUSHED * tolerance:
+        pushes = _pushes_ahead(trials, stays, i, side, end, tolerance)
+        if max(pushes) <= 1:
+            return None
+    trial, first, last = stays[int(np.argmax(pushes))]
+    return float(np.median(trial.q[first : last + 1, i]))
+
+
+def _pushes_ahead(
+    trials: Sequence[Trial], stays: Sequence[tuple[Trial, int, int]], i: int, side: int, end: float, tolerance: float
+) -> list[float]:
+    """How far the free motion would have gone on a few samples ahead in each stay, in units of what shows a stop."""
+    other = min((trial.q[:, i] * side).min() for trial in trials) * side
+    free = [np.all([np.abs(trial.q[:, i] - place) > tolerance for place in (end, other)], axis=0) for trial in trials]
+    motion = FreeMotion.of(trials, i, free)
+    needed = np.maximum(PUSHED_AHEAD * tolerance, SURE * motion.largest_errors(trials, free))
+    pushes = []
+    for trial, first, last in stays:
+        starts = range(max(first - 1, FIRST), last - 1)
+        ahead = [side * motion.above(trial, np.array([t]), min(AHEAD, last - t))[1:, 0] for t in starts]
+        pushes.append(max((float(np.max(far / needed[1 : 1 + len(far)])) for far in ahead), default=0.0))
+    return pushes
 
 
 def _stays(near: Bool[np.ndarray, "N"]) -> Iterator[tuple[int, int]]:

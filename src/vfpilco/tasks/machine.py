@@ -13,7 +13,7 @@ from vfpilco.common.errors import UserError
 from vfpilco.drawing.shapes import Scene
 from vfpilco.tasks.plant import Plant
 from vfpilco.tasks.realtime import RealTime
-from vfpilco.tasks.sensors import Sensor
+from vfpilco.tasks.sensors import Sensor, Undeclared
 
 PLAUSIBLE = 1e9
 """How many times its scale a position may measure: encoders that count have large values, but no sensor has these."""
@@ -152,8 +152,9 @@ class Machine:
     """What is applied, in order."""
     sampling_time: float
     """Seconds between samples."""
-    sensor: Sensor
-    """What the sensors do to the true positions; simulated in the particles."""
+    sensor: Sensor = field(default_factory=Undeclared)
+    """What the sensors do to the true positions; simulated in the particles. Found in the data if it is left out, or if
+    the data clearly disagree."""
     features: Features | None = None
     """Prior knowledge of the physics, for kernels on `features`."""
     realtime: RealTime | None = None

@@ -234,6 +234,19 @@ class PerPosition(Sensor):
         return [(sensor, q[..., i : i + 1]) for i, sensor in enumerate(self.sensors)]
 
 
+@dataclass(frozen=True)
+class Undeclared(Sensor):
+    """Nothing is said about the sensor of a machine: its noise is found in the data; a simulated plant has none.
+
+    Example:
+        >>> Undeclared().error_std(np.zeros((3, 1))) is None
+        True
+    """
+
+    def measure(self, memory: Any, q: Any, noise: Any) -> tuple[Any, Any]:
+        return q, memory
+
+
 def _joined(results: Iterable[tuple[Any, Any]]) -> tuple[Any, Any]:
     """The measurements of several sensors side by side, and their memories."""
     measured, memories = zip(*results, strict=True)

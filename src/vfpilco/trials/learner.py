@@ -37,7 +37,6 @@ from vfpilco.trials.choosing import (
     Candidate,
     Choices,
     Chosen,
-    can_jitter,
     choose,
     is_due,
 )
@@ -135,7 +134,7 @@ class Learner:
         due = is_due(self.result.lengths)
         choices = Choices(
             KERNELS if due and model.kernel is None else (),
-            JITTERS if due and can_jitter(self.plan.dynamics) else (),
+            JITTERS if due and self.knowledge.can_jitter else (),
             MEMORIES if previous is None and self.settings.state is None else (),
         )
         longest = max(trial.steps for trial in self.result.trials)
@@ -340,7 +339,7 @@ class Learner:
         punctuality = timekeeper(task)
         self.watch.ready(trial)
         log = self.store.open_log(index, task)
-        conditions = Conditions(self.dynamics.state.full_state, self.slew, punctuality, monitor, log)
+        conditions = Conditions(self.plan.dynamics.state.full_state, self.slew, punctuality, monitor, log)
         with self.journal.timed(trial, "plant"):
             try:
                 executed = execute(task, plant, controller, seed, conditions)
