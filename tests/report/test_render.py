@@ -142,7 +142,7 @@ def test_without_report_there_is_none(tmp_path, monkeypatch):
 
 def test_reports_refuse_what_they_cannot_show(run, tmp_path, capsys):
     (tmp_path / "a.jsonl").write_text('{"results": 3}\n')
-    assert "Line 1 of" in refused(capsys, "report", tmp_path / "a.jsonl")
+    assert "damaged in line 1" in refused(capsys, "report", tmp_path / "a.jsonl")
     assert "holds no run" in refused(capsys, "report", tmp_path)
     assert "Figures are of one run" in refused(capsys, "report", run, run, "--figures", "pdf")
 

@@ -14,6 +14,7 @@ from vfpilco.data.trial import Trial
 from vfpilco.machines.cartpole.plant import CartPole
 from vfpilco.machines.cartpole.task import SAMPLING_TIME, SENSOR
 from vfpilco.recordings.noise import FACTOR, Declared, Scatter, scatters
+from vfpilco.state.filtered import Filtered
 from vfpilco.tasks.machine import Machine
 from vfpilco.tasks.sensors import GaussianNoise, PerPosition, Quantised, Sensor, TimingJitter, Undeclared, std_at_rest
 from vfpilco.trials.execute import execute
@@ -215,7 +216,7 @@ def test_the_gps_and_the_particles_use_the_sensor_that_is_found(noisy):
     by_hand = knowledge(noisy, task, sensor=declared)
     assert by_hand.dynamics.sensor is declared
     assert not any("noise of" in remark for remark in by_hand.remarks)
-    assert knowledge(noisy, task, state=vfpilco.Filtered()).dynamics.sensor is task.machine.sensor
+    assert knowledge(noisy, task, state=Filtered()).dynamics.sensor is task.machine.sensor
 
 
 def test_a_machine_whose_sensor_is_right_is_the_object_it_was(noisy):
