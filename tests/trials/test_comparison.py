@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+import vfpilco
 from vfpilco.data.trial import Trial
 from vfpilco.model.diagnostics import ProjectionLoss
 from vfpilco.model.evidence import Hyperparameters
@@ -13,7 +16,9 @@ from vfpilco.model.model import Model
 from vfpilco.model.posterior import Posterior
 from vfpilco.rollout.particles import Rollout
 from vfpilco.trials import comparison
-from vfpilco.trials.comparison import coverage, posterior_report
+from vfpilco.trials.comparison import coverage, posterior_report, success_chance
+
+TASK = vfpilco.task("cartpole")
 
 
 def predicted(std: float, samples: int = 400) -> Rollout:
@@ -70,3 +75,23 @@ def test_too_few_inducing_points_are_noted_where_no_more_will_be_chosen(monkeypa
     if words is not None:
         assert "worse than the exact one by 5.0% in one-step error" in notes[0]
         assert words in notes[0]
+
+
+def test_a_particle_that_leaves_its_safe_range_fails_even_if_it_comes_back():
+    cart = dataclasses.replace(vfpilco.task("cartpole").machine.positions[0], safe=(-0.5, 0.5))
+    machine = dataclasses.replace(TASK.machine, positions=(cart, *TASK.machine.positions[1:]))
+    at_goal = dataclasses.replace(TASK, machine=machine, success=lambda q: bool(abs(q[-1, 0]) < 0.1))
+    q = np.zeros((TASK.horizon + 1, 4, 2))
+    q[10, 0, 0], q[20, 1, 0], q[-1, 2, 0] = 0.7, 0.4, 0.7  # one leaves, one stays inside, one misses the goal
+    rollout = Rollout(q, np.zeros((TASK.horizon, 4, 1)), np.zeros(q.shape[:2]))  # pyright: ignore[reportArgumentType]
+    assert success_chance(at_goal, rollout) == 0.5
+    assert success_chance(dataclasses.replace(at_goal, machine=TASK.machine), rollout) == 0.75
+
+
+def test_a_particle_that_reaches_the_goal_early_succeeds():
+    ends = dataclasses.replace(TASK, ends=lambda q: bool(q[0] > 0.5), success=lambda q: False)
+    q = np.zeros((TASK.horizon + 1, 4, 2))
+    q[10, 0, 0] = 0.7
+    rollout = Rollout(q, np.zeros((TASK.horizon, 4, 1)), np.zeros(q.shape[:2]))  # pyright: ignore[reportArgumentType]
+    assert success_chance(ends, rollout) == 0.0
+    assert success_chance(dataclasses.replace(ends, end_is_success=True), rollout) == 0.25

@@ -108,9 +108,14 @@ def success_chance(task: Task, predicted: Rollout) -> float | None:
 
 
 def _succeeds(task: Task, q: np.ndarray) -> bool:
-    """Whether a particle solves the task: at its end, or where a trial would end because the goal is reached."""
-    if task.end_is_success and task.ends is not None and any(task.ends(sample) for sample in q):
-        return True
+    """Whether a particle solves the task. Where a trial would end early, it fails, unless that is its goal."""
+    if task.ends is not None or any(position.safe is not None for position in task.machine.positions):
+        for t, sample in enumerate(q[1:], start=1):
+            if task.ended(sample):
+                if task.end_is_success and task.machine.outside(sample) is None:
+                    return True
+                if t < len(q) - 1:
+                    return False
     return bool(task.success(q))
 
 
