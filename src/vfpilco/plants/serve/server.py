@@ -220,4 +220,5 @@ class Server:
         except Unstoppable as problem:
             self.say(str(problem))
             raise
-        self.motion.honour_signals()
+        finally:
+            self.motion.honour_signals()
