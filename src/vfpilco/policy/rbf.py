@@ -171,34 +171,30 @@ def _basis(x: Any, a: Any) -> Any:
 def weighted_basis(
     x: Float[Array, "M d_x"], a: Float[Array, "n d_x"], w: Float[Array, "n d_u"], keep: Float[Array, "M n"]
 ) -> Float[Array, "M d_u"]:
-    """Σ_i w_i keep_i exp(-‖a_i - x‖²), with its derivative in x computed on the way forward.
+    """Σ_i w_i keep_i exp(-‖a_i - x‖²), with a backward pass of two products and no exponential.
 
-    With g = keep ∘ exp(…): one product of g with [w, w∘a] gives value and Jacobian, one product of gᵀ with [c, c∘x]
-    gives what the backward pass needs for centers and weights from the cotangent c.
+    With g = keep ∘ exp(…) from the forward pass and h = g ∘ (c wᵀ) from the cotangent c: one product of h with [1, a]
+    gives what belongs to x, one of hᵀ with [1, x] what belongs to the centers, however many inputs there are.
     """
     return _weighted_basis(x, a, w, keep)
 
 
 def _forward(x: Array, a: Array, w: Array, keep: Array):
     g = _basis(x, a) * keep
-    sums = (g @ _with_ones(w, a)).reshape(len(x), w.shape[1], -1)
-    value = sums[..., 0]
-    jacobian = 2 * (sums[..., 1:] - value[..., None] * x[:, None, :])
-    return value, (g, x, a, w, jacobian)
+    return g @ w, (g, x, a, w)
 
 
 def _backward(saved, c: Array):
-    g, x, a, w, jacobian = saved
-    sums = (_with_ones(c, x).T @ g).T.reshape(len(a), w.shape[1], -1)  # fast for few columns
-    d_w = sums[..., 0]
-    d_a = 2 * (w[..., None] * (sums[..., 1:] - d_w[..., None] * a[:, None, :])).sum(1)
-    return (c[..., None] * jacobian).sum(1), d_a, d_w, None
+    g, x, a, w = saved
+    h = g * (c @ w.T)
+    to_x = h @ _with_ones(a)
+    to_a = (_with_ones(x).T @ h).T  # fast for few columns
+    d_x, d_a = (2 * (sums[:, 1:] - sums[:, :1] * at) for sums, at in ((to_x, x), (to_a, a)))
+    return d_x, d_a, (c.T @ g).T, None
 
 
-def _with_ones(weights: Array, points: Array) -> Array:
-    """[w, w∘p] for every column w of `weights`, side by side."""
-    ones = jnp.concatenate([jnp.ones((len(points), 1), points.dtype), points], axis=1)
-    return (weights[:, :, None] * ones[:, None, :]).reshape(len(points), -1)
+def _with_ones(points: Array) -> Array:
+    return jnp.concatenate([jnp.ones((len(points), 1), points.dtype), points], axis=1)
 
 
 weighted_basis.defvjp(_forward, _backward)
