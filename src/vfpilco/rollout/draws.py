@@ -16,10 +16,19 @@ from jaxtyping import Array, Float
 
 from vfpilco.model.posterior import FLOOR, Posterior, joint, sample
 
+AT_ONCE = 2
+"""Particles with a function each that are simulated together on a processor: then all that they remember, which is read
+again at every step, stays in its cache."""
+
 
 @runtime_checkable
 class Draws(Protocol):
     """Draws the change of every particle, step by step."""
+
+    @property
+    def at_once(self) -> int | None:
+        """How many particles are best simulated together, if they are only simulated; None: all."""
+        return None
 
     def begin(self, posterior: Posterior, particles: int, steps: int) -> Any:
         """What is known before the first step."""
@@ -77,6 +86,11 @@ class OneFunction(Draws):
     With the posterior covariance c = cov(f_t, f_<t) = k(x_t, x_<t) - v_t v_<tᵀ and the Cholesky factor L of that of the
     values before, f_t = mean + aᵀ z_<t + s z_t, where a = L⁻¹ c and s² = var(f_t) - ‖a‖²: exact, and nothing to set.
     """
+
+    @property
+    def at_once(self) -> int | None:
+        """Few on a processor; all on other devices."""
+        return AT_ONCE if jax.default_backend() == "cpu" else None
 
     def begin(self, posterior: Posterior, particles: int, steps: int) -> Drawn:
         """No values."""

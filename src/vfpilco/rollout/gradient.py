@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import PartitionSpec
 from jaxtyping import Array, Float
 
 from vfpilco.common.compiled import compiled
 from vfpilco.model.posterior import Posterior
 from vfpilco.policy.base import Params, PolicyInputs
 from vfpilco.rollout.constraint import FIRST
+from vfpilco.rollout.devices import mesh, replicate
 from vfpilco.rollout.particles import Simulator
 from vfpilco.rollout.schedule import CHUNK_STEPS, Phase
-
-Tree = TypeVar("Tree")
 
 
 class Sampling(NamedTuple):
@@ -65,18 +64,6 @@ class AdamState(NamedTuple):
 def begin(params: Params, key: Array, shards: int, clip: float = 0.0) -> AdamState:
     """A fresh optimisation from `params`."""
     return replicate(AdamState(params, adam(clip).init(params), key), shards)
-
-
-def replicate(tree: Tree, shards: int) -> Tree:
-    """The same arrays on every device that takes part, as `gradient_steps` returns them, so that it compiles once."""
-    return jax.device_put(tree, NamedSharding(mesh(shards), PartitionSpec()))
-
-
-def mesh(shards: int) -> Mesh:
-    """As many devices as the shards can be distributed over evenly."""
-    devices = jax.devices()
-    used = max(n for n in range(1, min(shards, len(devices)) + 1) if shards % n == 0)
-    return Mesh(np.array(devices[:used]), ("particles",))
 
 
 def cost_and_gradient(

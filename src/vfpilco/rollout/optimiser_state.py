@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from vfpilco.policy.base import Params
-from vfpilco.rollout.gradient import AdamState, replicate
+from vfpilco.rollout.devices import replicate
+from vfpilco.rollout.gradient import AdamState
 
 COLLAPSE, PATIENCE = 1.25, 2
 """An optimisation has collapsed if the cost was so many times that of the best policy at so many evaluations."""

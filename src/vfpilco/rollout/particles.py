@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import PartitionSpec
 from jaxtyping import Array, Float
 
 from vfpilco.common.compiled import compiled
@@ -17,6 +18,7 @@ from vfpilco.model.posterior import Posterior
 from vfpilco.policy.base import Params, Policy, PolicyInputs
 from vfpilco.policy.limits import Slew
 from vfpilco.rollout.constraint import FIRST, SafeRanges
+from vfpilco.rollout.devices import mesh
 from vfpilco.rollout.draws import Draws, Independent
 from vfpilco.state.base import CanMove
 from vfpilco.tasks.start import Moving, Start
@@ -157,7 +159,21 @@ def simulate(simulator: Simulator, params: Params, posterior: Posterior, key: Ar
 def _simulate(
     template: Simulator, inputs: PolicyInputs, params: Params, posterior: Posterior, key: Array, particles: int
 ) -> Rollout:
-    return template.bound(inputs).rollout(params, posterior, key, particles)
+    at_once = template.draws.at_once
+    if at_once is None:
+        return template.bound(inputs).rollout(params, posterior, key, particles)
+    groups = -(-particles // at_once)
+
+    def on_device(keys: Array, inputs: PolicyInputs, params: Params, posterior: Posterior) -> Rollout:
+        simulator = template.bound(inputs)
+        return jax.lax.map(lambda key: simulator.rollout(params, posterior, key, at_once), keys)
+
+    same, spread = PartitionSpec(), PartitionSpec("particles")
+    on_devices = jax.shard_map(
+        on_device, mesh=mesh(groups), in_specs=(spread, same, same, same), out_specs=spread, check_vma=False
+    )
+    parts = on_devices(jax.random.split(key, groups), inputs, params, posterior)
+    return jax.tree.map(lambda part: jnp.concatenate(part, axis=1)[:, :particles], parts)
 
 
 @jax.custom_vjp

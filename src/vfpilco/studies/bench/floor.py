@@ -10,7 +10,7 @@ from jax.sharding import PartitionSpec
 from jaxtyping import Array
 
 from vfpilco.model.posterior import Posterior
-from vfpilco.rollout.gradient import mesh
+from vfpilco.rollout.devices import mesh
 from vfpilco.studies.bench.problem import Problem
 from vfpilco.studies.bench.timing import measure
 

@@ -22,7 +22,7 @@ from vfpilco.model.prior_mean import ConstantVelocity
 from vfpilco.policy.base import Params, Policy, PolicyInputs
 from vfpilco.policy.preparation import policy_inputs
 from vfpilco.policy.rbf import RBF
-from vfpilco.rollout.gradient import replicate
+from vfpilco.rollout.devices import replicate
 from vfpilco.rollout.particles import Simulator
 from vfpilco.state.base import Signals
 from vfpilco.state.window import VelocityFree
