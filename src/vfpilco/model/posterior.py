@@ -67,8 +67,12 @@ class Posterior:
 
 def predict(posterior: Posterior, x: Float[Array, "M d_x"]) -> tuple[Float[Array, "M J"], Float[Array, "M J"]]:
     """Latent mean and variance of every joint, without the prior mean, in units of the targets."""
-    parts = [_predict(posterior, x, j)[0] for j in range(posterior.joints)]
-    mean, variance = (jnp.stack(column, axis=1) for column in zip(*((p.mean, p.variance) for p in parts), strict=True))
+
+    def one(part: Posterior) -> tuple[Array, Array]:
+        predicted = _predict(part, x)[0]
+        return predicted.mean, predicted.variance
+
+    mean, variance = jax.vmap(one, out_axes=1)(posterior)
     return mean * posterior.y_scale, variance * posterior.y_scale**2
 
 
@@ -88,18 +92,17 @@ def _sample(posterior: Posterior, x: Array, z: Array) -> Array:
 
 
 def _forward(posterior: Posterior, x: Array, z: Array) -> tuple[Array, Array]:
-    """Samples (M, J) and their Jacobians (M, J, d_x); the joints are unrolled, each a few matrix products."""
+    """Samples (M, J) and their Jacobians (M, J, d_x)."""
 
-    def one(j: int) -> tuple[Array, Array]:
-        part, gradient = _predict(posterior, x, j)
-        deviation = jnp.sqrt(part.variance)
-        ratio = jnp.where(part.reliable, z[:, j] / deviation, 0)[:, None]
-        weights = posterior.a[j] - (ratio * part.v) @ posterior.w[j].T
-        of_prior = posterior.kernel.diagonal_gradient(joint(posterior.params, j), x)
-        return part.mean + deviation * z[:, j], gradient(weights) + ratio / 2 * of_prior
+    def one(part: Posterior, z: Array) -> tuple[Array, Array]:
+        predicted, gradient = _predict(part, x)
+        deviation = jnp.sqrt(predicted.variance)
+        ratio = jnp.where(predicted.reliable, z / deviation, 0)[:, None]
+        weights = part.a - (ratio * predicted.v) @ part.w.T
+        of_prior = part.kernel.diagonal_gradient(part.params, x)
+        return predicted.mean + deviation * z, gradient(weights) + ratio / 2 * of_prior
 
-    values, jacobians = zip(*map(one, range(posterior.joints)), strict=True)
-    return jnp.stack(values, axis=1), jnp.stack(jacobians, axis=1)
+    return jax.vmap(one, in_axes=(0, 1), out_axes=1)(posterior, z)
 
 
 def _backward(jacobians: Array, cotangent: Array) -> tuple[None, Array, None]:
@@ -120,12 +123,12 @@ class _Predicted(NamedTuple):
     """k W: what the data explain, in every direction."""
 
 
-def _predict(posterior: Posterior, x: Array, j: int) -> tuple[_Predicted, Gradient]:
-    params, z, a, w = joint((posterior.params, posterior.z, posterior.a, posterior.w), j)
-    k, gradient = posterior.kernel.cross_and_gradient(params, x, z)
-    v, prior = k @ w, posterior.kernel.diagonal(params, x)
+def _predict(part: Posterior, x: Array) -> tuple[_Predicted, Gradient]:
+    """The prediction of the posterior of one joint, whose arrays have no first axis."""
+    k, gradient = part.kernel.cross_and_gradient(part.params, x, part.z)
+    v, prior = k @ part.w, part.kernel.diagonal(part.params, x)
     variance, floor = prior - (v * v).sum(-1), FLOOR[str(prior.dtype)] * prior
-    return _Predicted(k @ a, jnp.maximum(variance, floor), variance > floor, v), gradient
+    return _Predicted(k @ part.a, jnp.maximum(variance, floor), variance > floor, v), gradient
 
 
 FLOOR = {"float32": 1e-6, "float64": 1e-10}

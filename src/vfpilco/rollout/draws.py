@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from vfpilco.model.posterior import FLOOR, Posterior, joint, sample
+from vfpilco.model.posterior import FLOOR, Posterior, sample
 
 AT_ONCE = 2
 """Particles with a function each that are simulated together on a processor: then all that they remember, which is read
@@ -107,8 +107,8 @@ class OneFunction(Draws):
         self, posterior: Posterior, known: Drawn, x: Float[Array, "M d_x"], z: Float[Array, "M J"]
     ) -> tuple[Float[Array, "M J"], Drawn]:
         """Mean, and the deviation of each particle's own function."""
-        mean, v, prior = (jnp.stack(part) for part in zip(*_parts(posterior, x), strict=True))
-        covariance = _with_past(posterior, x, known.x) - jnp.einsum("jmr,jmtr->jmt", v, known.v)
+        mean, v, prior, covariance = _parts(posterior, x, known.x)
+        covariance = covariance - jnp.einsum("jmr,jmtr->jmt", v, known.v)
         covariance = jnp.where(jnp.arange(known.x.shape[1]) < known.step, covariance, 0)
         a = jnp.einsum("jmti,jmi->jmt", known.inverse, covariance)
         least = FLOOR[str(prior.dtype)] * prior
@@ -127,21 +127,14 @@ class OneFunction(Draws):
         return ((mean + deviation) * scale).T, Drawn(known.step + 1, *filled)
 
 
-def _parts(posterior: Posterior, x: Array) -> list[tuple[Array, Array, Array]]:
-    """Mean, k(x, Z) W and prior variance of every joint."""
-    parts, kernel = [], posterior.kernel
-    for j in range(posterior.joints):
-        params, z, a, w = joint((posterior.params, posterior.z, posterior.a, posterior.w), j)
-        k = kernel.cross(params, x, z)
-        parts.append((k @ a, k @ w, kernel.diagonal(params, x)))
-    return parts
+def _parts(posterior: Posterior, x: Float[Array, "M d_x"], past: Float[Array, "M T d_x"]) -> tuple[Array, ...]:
+    """Of every joint: mean, k(x, Z) W, prior variance, and the prior covariance of each particle's x with its past."""
 
+    def one(part: Posterior) -> tuple[Array, ...]:
+        def with_past(x: Array, past: Array) -> Array:
+            return part.kernel.cross(part.params, x[None], past)[0]
 
-def _with_past(posterior: Posterior, x: Float[Array, "M d_x"], past: Float[Array, "M T d_x"]) -> Array:
-    """The prior covariance of every particle's x with its own past ones, (J, M, T)."""
+        k = part.kernel.cross(part.params, x, part.z)
+        return k @ part.a, k @ part.w, part.kernel.diagonal(part.params, x), jax.vmap(with_past)(x, past)
 
-    def one(params: Any, x: Array, past: Array) -> Array:
-        return posterior.kernel.cross(params, x[None], past)[0]
-
-    each = (joint(posterior.params, j) for j in range(posterior.joints))
-    return jnp.stack([jax.vmap(one, in_axes=(None, 0, 0))(params, x, past) for params in each])
+    return jax.vmap(one)(posterior)
