@@ -153,7 +153,7 @@ def test_an_interrupted_run_is_resumed(run, task):
         ({"policy": RBF(31)}, "was learned with basis_functions 30, got 31: leave --basis-functions out"),
         ({"gradient_decay": 1.0}, "was learned with gradient_decay 0.97, got 1.0: leave --gradient-decay out"),
         ({"kernel": SE()}, r"was learned with kernel se \* poly1\(rates, inputs\), got se: leave --kernel out"),
-        ({"m_q": 1}, "was learned with m_q 2, got 1: leave --m-q out"),
+        ({"m_q": 1}, "was learned with m_q 2, got 1: leave --m-q and --inspected out"),
         ({"seed": 1}, "was learned with seed 0, got 1: leave --seed out"),
     ],
 )
@@ -169,6 +169,11 @@ def test_the_command_line_knows_the_settings_of_format_3(run, capsys):
     assert "was learned with tolerance 0.002, got 0.01" in one_sentence(capsys.readouterr().err)
     assert learn(run, "--resume", "--steps", "20", "--basis-functions", "30", "--tolerance", "0.002") == 0
     assert RunFolder(run).header().format == 5
+
+
+def test_recordings_of_another_kind_are_refused_when_a_run_is_resumed(run, capsys):
+    assert learn(run, "--resume", "--inspected", str(run / "trials/001.csv")) == 2
+    assert " and --inspected out, or start a new run" in one_sentence(capsys.readouterr().err)
 
 
 def test_an_unreadable_format_is_refused(run):

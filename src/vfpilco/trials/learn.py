@@ -27,6 +27,8 @@ from vfpilco.trials.settings import Settings, default_settings
 
 MAY_CHANGE = "max_risk"
 """The setting that may be another one when a run is resumed: which risk is allowed is no part of what was learned."""
+INSPECTED = ("m_q", "m_u", "sensor")
+"""The settings that recordings of the machine may be the reason for."""
 
 
 def learn(
@@ -163,8 +165,8 @@ def _checked(task: Task, folder: RunFolder, header: RunHeader, then: Plan, given
     if different:
         name, (before, after) = next(iter(different.items()))
         raise UserError(
-            f"{folder.path} was learned with {name} {before}, got {after}: leave --{name.replace('_', '-')} out, or "
-            "start a new run."
+            f"{folder.path} was learned with {name} {before}, got {after}: leave --{name.replace('_', '-')}"
+            f"{' and --inspected' if name in INSPECTED else ''} out, or start a new run."
         )
     settings = then.settings.replace(**{MAY_CHANGE: wanted.limits.max_risk})
     return dataclasses.replace(header, task=now), dataclasses.replace(then, settings=settings)

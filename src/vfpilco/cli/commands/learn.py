@@ -123,7 +123,7 @@ def understand(argv: list[str]) -> Request:
         then = planned(task, resumed, resumed.header())
         defaults = {"trials": then.trials, "until_successes": then.until_successes, "seed": then.seed}
         base = then.settings
-    elif rough.inspected and not rough.dry_run:
+    if rough.inspected and not rough.dry_run:
         base = base.replace(**inspected_settings(rough.inspected, rough.columns, task, base))
     args, settings = parse_with_options(Arguments, argv, "learn", base, task.machine, **defaults)
     return Request(args, task, settings, resumed)
