@@ -65,3 +65,23 @@ def test_a_model_with_an_unknown_kernel_is_rejected_in_a_sentence():
     about["kernel"] = {"type": "Matern"}
     with pytest.raises(UserError, match=r"'Matern' is not a component of vfpilco: use the task file that defines it"):
         from_arrays(arrays, about)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("log_lengthscales", np.nan),
+        ("log_lengthscales", -np.inf),
+        ("log_lengthscales", 1e38),
+        ("log_scale", np.inf),
+        ("log_noise", -np.inf),
+        ("z", np.inf),
+    ],
+)
+def test_a_model_with_numbers_that_give_no_covariance_is_rejected(name, value):
+    model = from_arrays(*read_arrays(SAMPLES / "models-format3" / "001.safetensors"))
+    arrays, about = to_arrays(model)
+    changed = next(key for key in arrays if name in key)
+    arrays[changed] = np.full_like(arrays[changed], value)
+    with pytest.raises(ValueError, match=r"log|z has values"):
+        from_arrays(arrays, about)

@@ -20,6 +20,8 @@ from vfpilco.state.window import LONGEST
 KERNELS: dict[str, type] = {cls.__name__: cls for cls in (SE, Linear, Poly, Friction, Product, Sum)}
 """The classes of kernels that a file may name."""
 ARRAYS = ("z", "a", "w", "y_scale")
+MOST_LOG = 100.0
+"""The largest magnitude of the logarithm of a scale, unless it is infinite."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,19 @@ def _check(arrays: dict[str, np.ndarray], about: dict[str, Any], kinds: tuple[st
         raise ValueError(f"its arrays have the shapes {z.shape}, {a.shape}, {w.shape} and {y_scale.shape}")
     if not z.size or (kinds and z.shape[2] != len(kinds)) or any(array.dtype.kind != "f" for array in arrays.values()):
         raise ValueError("it has no points, or points of another size")
-    if any(np.isnan(array).any() for array in arrays.values()):
-        raise ValueError("it has values that are not numbers")
+    for name, array in arrays.items():
+        _check_values(name, array)
     return said
+
+
+def _check_values(name: str, array: np.ndarray) -> None:
+    """Raise a `ValueError` if nothing can be computed with the values of an array."""
+    logarithms = "log_" in name
+    no_part = logarithms & (array.ndim > 1) & (array == np.inf)  # an entry of x̃ with an infinite scale
+    if not np.all(np.isfinite(array) | no_part):
+        raise ValueError(f"{name} has values that are not numbers")
+    if logarithms and np.any(np.abs(array[~no_part]) > MOST_LOG):
+        raise ValueError(f"{name} has logarithms of more than {MOST_LOG:g}")
 
 
 def _names_of_format_3(kernel: Kernel, prefix: str) -> list[str]:
