@@ -259,6 +259,17 @@ def test_other_content_is_refused_in_one_sentence(task, tmp_path):
         read_log(tmp_path / "b.mat", task)
 
 
+def test_a_file_that_crashes_its_reader_is_refused_too(task, tmp_path):
+    file = tmp_path / "log.mat"
+    scipy.io.savemat(file, {"log": {"t": np.arange(3.0)}})
+    content = bytearray(file.read_bytes())
+    assert content[144] == 2, "a struct"
+    content[144] = 5  # a sparse matrix with the content of a struct
+    file.write_bytes(content)
+    with pytest.raises(UserError, match=r"log\.mat cannot be read as a MATLAB file \(SciPy's reader crashes\)"):
+        read_log(file, task)
+
+
 def test_tables_that_only_matlab_can_read_are_named(task, tmp_path, monkeypatch):
     class MatlabOpaque(np.ndarray):
         pass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -35,9 +37,17 @@ def read(path: Path) -> Table:
     return tabulate(path, found)
 
 
+TRIAL_READING = "import sys; from scipy.io import loadmat; loadmat(sys.argv[1])"
+"""A program that reads a file; an error is one exit code, a crash another."""
+
+
 def _load(path: Path) -> dict[str, Any]:
     from scipy.io import loadmat
 
+    # A damaged file can crash the process that reads it, and with it whatever that process is doing.
+    tried = subprocess.run([sys.executable, "-c", TRIAL_READING, str(path)], capture_output=True, check=False)
+    if tried.returncode not in (0, 1):
+        raise ValueError("SciPy's reader crashes")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as a variable that occurs twice
         content = loadmat(path, struct_as_record=False, squeeze_me=True)
