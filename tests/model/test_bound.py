@@ -85,3 +85,31 @@ def test_a_request_to_stop_ends_an_evaluation(problem, monkeypatch):
     monkeypatch.setattr(interrupts, "_requested", True)
     with pytest.raises(KeyboardInterrupt):
         problem[0].value_and_gradient(problem[1])
+
+
+def smooth(signal: float, noise: float) -> tuple[Bound, Hyperparameters, float]:
+    """A bound of a slow motion measured with noise of second differences, hyperparameters, and tr(C⁻¹ K)."""
+    n = 300
+    mixing = np.eye(n, n + 2) - 2 * np.eye(n, n + 2, 1) + np.eye(n, n + 2, 2)
+    c = 0.98 / 6 * mixing @ mixing.T + 0.02 * np.eye(n)
+    bands = np.stack([np.pad(np.diag(c, -k), (0, k)) for k in range(3)])
+    x = np.stack([np.sin(0.02 * np.arange(n)), np.cos(0.03 * np.arange(n))], 1)
+    y = x[:, 0] + 0.05 * np.random.default_rng(0).normal(size=n)
+    hyperprior = initial(KERNEL, x, ())
+    theta = Hyperparameters(KERNEL.rescale(hyperprior.centre.kernel, np.log(signal)), np.array(np.log(noise)))
+    made = Bound(KERNEL, x, Targets.of(y, bands), x[:: n // 30], jax.tree.map(jnp.asarray, hyperprior))
+    k = np.asarray(KERNEL.cross(theta.kernel, jnp.asarray(x), jnp.asarray(x)))
+    return made, theta, float(np.trace(np.linalg.solve(c, k)))
+
+
+def test_enough_diagonals_are_counted_of_noise_with_neighbours():
+    made, theta, trace = smooth(signal=1.0, noise=0.05)
+    assert made._trace(theta.kernel)[0] == pytest.approx(trace, rel=1e-10)
+
+
+def test_a_signal_too_far_above_the_noise_gains_nothing():
+    """There rounding would make the bound as large as the signal is."""
+    made, theta, _ = smooth(signal=1e9, noise=0.01)
+    with pytest.raises(np.linalg.LinAlgError):
+        made.value_and_gradient(theta)
+    assert made.loss(theta)[0] == np.inf
