@@ -215,7 +215,8 @@ def may_be_missing(command: str, undamaged: Path, name: str) -> list[str]:
     """What is reported about a run without a policy, or a folder without run.json."""
     if name == "run.json":
         return ["There is no run in", "is not empty"]
-    return [] if command != "evaluate" or (undamaged / "policy.safetensors").exists() else ["There is no policy file"]
+    learned = (undamaged / "policy.safetensors").exists() and name != "policies/001.safetensors"
+    return [] if command != "evaluate" or learned else ["There is no policy file"]
 
 
 def check_all(runs, chosen, tmp_path: Path, capsys) -> None:
@@ -272,3 +273,10 @@ def test_an_entry_of_the_wrong_type_is_reported(runs, tmp_path, capsys, monkeypa
         except (Exception, SystemExit) as error:
             problems.append(f"{key} of {str(value)[:20]}: {type(error).__name__}: {str(error)[:300]}")
     assert not problems, "\n".join(problems)
+
+
+def test_an_earlier_policy_is_never_used_for_a_missing_one(runs, tmp_path, capsys):
+    run = Path(shutil.copytree(runs.folders["finished"], tmp_path / "run"))
+    (run / "policies/001.safetensors").rename(run / "policies/000.safetensors")
+    assert main(["evaluate", str(run), "--episodes", "1"]) == 2
+    assert "policies/001.safetensors is missing" in one_sentence(capsys.readouterr().err)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import one_sentence
 
 from vfpilco.cli.main import main
 from vfpilco.model.kernels import SE
@@ -268,7 +269,7 @@ def test_a_stopped_study_ends_its_workers(number, tmp_path):
         time.sleep(0.05)
     process.send_signal(number)
     _, error = process.communicate(timeout=120)
-    assert (process.returncode, error) == (130, "vfpilco: stopped.\n")
+    assert (process.returncode, one_sentence(error)) == (130, "vfpilco: stopped.\n")
     assert [folder.name for folder in tmp_path.glob("runs/*") if lock.is_held(folder)] == []
     assert not list(tmp_path.glob("*.jsonl"))  # No run has finished.
 

@@ -93,6 +93,8 @@ class Commands:
         assert self.server.stdin is not None
         self.server.stdin.close()
         self.server.wait(60)
+        assert self.server.stdout is not None
+        self.server.stdout.close()
 
     def run(self, argv: list[str], kill_after: float = LONGEST) -> tuple[int | None, str]:
         """The exit code, None if it was killed, and the output of a command."""

@@ -176,7 +176,7 @@ def test_a_run_that_is_older_than_a_setting_is_resumed_without_it(tmp_path):
     names = {new: name for name, new in RENAMED.items()}
     settings = {names.get(name, name): value for name, value in flat.items()}
     for name in ("jitter", "credit", "noise"):
-        settings.pop(name)
+        settings.pop(name, None)
     folder.write_header(dataclasses.replace(header, settings=settings))
     assert main(["learn", "furuta", "--out", str(run), "--resume", "--quiet"]) == 0
     assert folder.header() == header

@@ -86,5 +86,5 @@ def inspected_settings(files: Sequence[Path], columns: str, task: Task, base: Se
     `columns` renames columns of the recordings, as `--columns` says it.
     """
     found = settings_from(files, task, renaming(columns)).keywords()
-    has_memories = isinstance(base.state, VelocityFree)
+    has_memories = base.state is None or isinstance(base.state, VelocityFree)
     return {name: value for name, value in found.items() if has_memories or name not in ("m_q", "m_u")}

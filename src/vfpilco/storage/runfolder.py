@@ -200,10 +200,13 @@ class RunFolder(TrialFolder):
         kept = self.policies()
         if trial is not None and trial not in kept:
             raise UserError(f"{self.path} has no policy of trial {trial}: it has {kept or 'none yet'}.")
-        if trial is None and not kept:
+        executed = max((row.trial for row in self.results() if row.trial is not None), default=0)
+        if trial is None and not kept and not executed:
             raise UserError(f"There is no policy file in {self.path / 'policies'}: learn one first.")
-        name, task = _policy(kept[-1] if trial is None else trial), self.header().task
+        name, task = _policy(max([executed, *kept]) if trial is None else trial), self.header().task
         with self.explaining_damage():
+            if not self.has(name):
+                raise Damaged(f"{self.path / name} is missing")
             policy = LearnedPolicy.load(self.checked(name), *self.components)
             signals = policy.state.signals
             if (signals.d_q, signals.d_u) != (len(task.positions), len(task.inputs)):
